@@ -206,11 +206,12 @@ type Refusal struct {
 // seconds, thousandths of a share as PEs, PE-seconds, or a count.
 type Exceeded struct {
 	Limit string `json:"limit"` // its name
-	// Account or Partition is that which is limited; without both it is the user.
+	// Account, QOS or Partition is that which is limited; without them it is the user.
 	Account   string `json:"account,omitempty"`
+	QOS       string `json:"qos,omitempty"`
 	Partition string `json:"partition,omitempty"`
 	Allowed   int64  `json:"allowed"`
-	Asked     int64  `json:"asked"` // with what the user, account or partition has already
+	Asked     int64  `json:"asked"` // with what the user, account, QOS or partition has already
 	// Frees is when as much would be allowed if nothing else is asked for meanwhile; 0 if
 	// that is never or not known.
 	Frees Time `json:"frees,omitempty"`

@@ -146,10 +146,11 @@ func validConstraint(text string) error {
 	return err
 }
 
-// Sharing says in which account a request is, and who beside its user may run in it. The
-// zero value is a request of its user alone, in whatever account they run.
+// Sharing says in which account and QOS a request is, and who beside its user may run in it. The
+// zero value is a request of its user alone, in whatever account and QOS they run.
 type Sharing struct {
 	Account string `json:"account,omitempty"` // of the site; only jobs in it may run
+	QOS     string `json:"qos,omitempty"`     // of the site, its quality of service; with it jobs are handed in
 	// Users may run in it beside the request's own user. EveryUser alone, which needs an
 	// account, lets everybody run who may run in that.
 	Users []string `json:"users,omitempty"`
@@ -161,8 +162,10 @@ type Sharing struct {
 // EveryUser stands in Sharing.Users for all users of the account.
 const EveryUser = "*"
 
-// Alone reports whether a request is of its user alone.
-func (s *Sharing) Alone() bool { return s.Account == "" && len(s.Users) == 0 && s.Group == "" }
+// Alone reports whether a request is of its user alone, and names no account and no QOS.
+func (s *Sharing) Alone() bool {
+	return s.Account == "" && s.QOS == "" && len(s.Users) == 0 && s.Group == ""
+}
 
 func (s *Sharing) validate() error {
 	every := slices.Contains(s.Users, EveryUser)
@@ -237,6 +240,8 @@ type Request struct {
 	NoShow Duration `json:"no_show,omitempty"`
 	// Task says which workflow this is a task of; nil for a request by itself.
 	Task *TaskRef `json:"task,omitempty"`
+	// Series says which series this is an occurrence of; nil for a request by itself.
+	Series *SeriesRef `json:"series,omitempty"`
 	Requirements
 	Sharing
 	NodeNames
@@ -292,7 +297,8 @@ func (p *Plain) Fill(r *Request) {
 
 // Clone returns a copy that shares no memory with the request, except PE sets,
 // which are immutable. Cost: one allocation for a request of one part and one
-// variant, else one for each part and one for its variants, and one for a task of a workflow.
+// variant, else one for each part and one for its variants, and one for a task of a workflow
+// or an occurrence of a series.
 func (r *Request) Clone() *Request {
 	c := &struct {
 		Request
@@ -302,6 +308,10 @@ func (r *Request) Clone() *Request {
 	if r.Task != nil {
 		task := *r.Task
 		c.Task = &task
+	}
+	if r.Series != nil {
+		series := *r.Series
+		c.Series = &series
 	}
 	c.Sites, c.Users = slices.Clone(r.Sites), slices.Clone(r.Users)
 	c.Parts = append(c.part[:0], r.Parts...)

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/courier"
 	"github.com/berth-hpc/berth/api/identity"
 	"github.com/berth-hpc/berth/api/laboratory"
 	"github.com/berth-hpc/berth/api/token"
@@ -56,6 +57,11 @@ type Options struct {
 	Links *Links
 	// Laboratory compares schedulers for users; nil is none.
 	Laboratory *laboratory.Laboratory
+	// Courier keeps the addresses of receivers of notices; nil is that none are sent.
+	Courier *courier.Courier
+	// Leader, of a service that stands by, returns the address of the one that leads, empty
+	// if that is not known: who wants something changed is sent there. nil is that this one leads.
+	Leader func() string
 	// Heartbeat is how often a stream of events that is silent says that it is
 	// there; 0 is 15 s, as proxies cut off what is silent for 30 to 60 s.
 	Heartbeat time.Duration
@@ -79,7 +85,9 @@ type api struct {
 	calendars calendarTags
 	door      door
 	lab       *laboratory.Laboratory // nil if there is none
+	courier   *courier.Courier       // nil if no notices are sent
 	at        string                 // for browsers on this machine
+	leader    func() string          // nil if this service leads
 }
 
 // New returns what answers the requests. It may be used at once by any number of
@@ -88,7 +96,7 @@ func New(o Options) http.Handler {
 	if o.Limits == nil {
 		o.Limits = service.DefaultLimits()
 	}
-	a := &api{Service: o.Service, tokens: o.Tokens, ways: o.Identity, log: o.Log, rates: newRates(o.Limits), access: o.Access, streams: streams{of: map[string]int{}}, desk: newDesk(), beat: o.Heartbeat, boot: rand.Text(), door: newDoor(o.Public, o.Links), lab: o.Laboratory, at: o.At}
+	a := &api{Service: o.Service, tokens: o.Tokens, ways: o.Identity, log: o.Log, rates: newRates(o.Limits), access: o.Access, streams: streams{of: map[string]int{}}, desk: newDesk(), beat: o.Heartbeat, boot: rand.Text(), door: newDoor(o.Public, o.Links), lab: o.Laboratory, courier: o.Courier, at: o.At, leader: o.Leader}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
@@ -230,6 +238,9 @@ func (c *call) serve(e *endpoint) error {
 		}
 	}
 	defer c.rest()
+	if c.leader != nil && e.method != http.MethodGet { // it looks like reading, and may write
+		return c.Ready()
+	}
 	if e.costly {
 		if err := c.begin(); err != nil {
 			return err
@@ -269,6 +280,9 @@ func (c *call) fail(e *endpoint, err error) {
 	}
 	if !known {
 		c.log.Error("failed", "endpoint", e.id, "user", c.by.User, "error", err)
+	}
+	if c.leader != nil && p.Status == http.StatusServiceUnavailable {
+		p.Leader = c.leader()
 	}
 	if c.challenge != "" {
 		c.w.Header().Add("WWW-Authenticate", c.challenge)

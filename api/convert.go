@@ -182,10 +182,11 @@ func beyond(r *berth.Refusal, at string) string {
 		return "your share of this round is used up"
 	}
 	has := "what you have"
-	if x.Account != "" || x.Partition != "" {
+	if x.Account != "" || x.QOS != "" || x.Partition != "" {
 		has = "what it has"
 	}
 	var allowed, asked string
+	says := "this would be"
 	switch policy.LimitName(x.Limit) {
 	case policy.LimitLead, policy.LimitLength, policy.LimitHold:
 		allowed, asked = hpctime.Format(berth.Duration(r.Exceeded.Allowed)), hpctime.Format(berth.Duration(r.Exceeded.Asked))
@@ -193,6 +194,9 @@ func beyond(r *berth.Refusal, at string) string {
 		allowed, asked = fmt.Sprintf("%g PEs %s at any one time", x.Allowed, at), fmt.Sprintf("%g", x.Asked)
 	case policy.LimitPESeconds:
 		allowed, asked = fmt.Sprintf("%g PE-hours", x.Allowed), fmt.Sprintf("%.6g with %s", x.Asked, has)
+	case policy.LimitNoShow:
+		allowed, asked = fmt.Sprintf("%g", x.Allowed), fmt.Sprintf("%g that went unused in the last %d days", x.Asked, policy.NoShowWindow/86_400)
+		says = "there are"
 	default:
 		allowed, asked = fmt.Sprintf("%g", x.Allowed), fmt.Sprintf("%g with %s", x.Asked, has)
 	}
@@ -200,10 +204,12 @@ func beyond(r *berth.Refusal, at string) string {
 	switch {
 	case x.Account != "":
 		whose = fmt.Sprintf("the limit %s of account %s", x.Limit, x.Account)
+	case x.QOS != "":
+		whose = fmt.Sprintf("the limit %s of QOS %s", x.Limit, x.QOS)
 	case x.Partition != "":
 		whose = fmt.Sprintf("the limit %s of partition %s", x.Limit, x.Partition)
 	}
-	text := fmt.Sprintf("%s is %s, and this would be %s", whose, allowed, asked)
+	text := fmt.Sprintf("%s is %s, and %s %s", whose, allowed, says, asked)
 	switch {
 	case x.Frees == 0:
 	case policy.LimitName(x.Limit) == policy.LimitLead:

@@ -255,6 +255,26 @@ var endpoints = []endpoint{
 		status: http.StatusOK, media: "application/octet-stream", do: (*call).comparisonFile,
 	},
 	{
+		method: http.MethodPost, path: "/v1/series", id: "submitSeries", role: service.User,
+		about: "Request a reservation that repeats: at least as many occurrences as at_least says are promised, or none is. A refusal is an answer too: it says which occurrences cannot be, and what could be held instead.",
+		body:  object(seriesBody), keyed: true, status: http.StatusCreated, answer: form.SeriesAnswer{}, do: (*call).submitSeries,
+	},
+	{
+		method: http.MethodGet, path: "/v1/series", id: "listSeries", role: service.User,
+		about:  "List series without their occurrences, ordered by id, in pages.",
+		params: seriesParams, status: http.StatusOK, answer: form.SeriesList{}, costly: true, do: (*call).listSeries,
+	},
+	{
+		method: http.MethodGet, path: "/v1/series/{id}", id: "series", role: service.User,
+		about:  "Get one series with its occurrences.",
+		status: http.StatusOK, answer: form.Series{}, do: (*call).getSeries,
+	},
+	{
+		method: http.MethodPost, path: "/v1/series/{id}/cancel", id: "cancelSeries", role: service.User,
+		about: "Give occurrences of a series back: one, some or all. What runs ends now, and what was to run is cancelled.",
+		body:  object(seriesCancelBody), bare: true, keyed: true, status: http.StatusOK, answer: form.SeriesAnswer{}, do: (*call).cancelSeries,
+	},
+	{
 		method: http.MethodPost, path: "/v1/workflows", id: "submitWorkflow", role: service.User,
 		about: "Submit a workflow: all of its tasks are promised, or none is. A refusal is an answer too: it has a reason, and offers, which are deadlines with what they cost.",
 		body:  object(workflowBody), keyed: true, status: http.StatusCreated, answer: form.WorkflowAnswer{}, do: (*call).submitWorkflow,
@@ -345,6 +365,46 @@ var endpoints = []endpoint{
 		method: http.MethodGet, path: "/calendar/{secret}" + feedEnd, id: "feed",
 		about:  "Get the calendar of a feed, with what its user may see now. Whatever is wrong with the address, the answer is the same 404. The same ETag in If-None-Match is answered 304.",
 		status: http.StatusOK, media: icalendar.Type, do: (*call).readFeed,
+	},
+	{
+		method: http.MethodGet, path: "/v1/hooks", id: "hooks", role: service.User,
+		about:  "List your receivers of notices, for operators of all sites those of all users, without their addresses and secrets.",
+		status: http.StatusOK, answer: form.Hooks{}, do: (*call).listHooks,
+	},
+	{
+		method: http.MethodPost, path: "/v1/hooks", id: "add-hook", role: service.User,
+		about: "Add a receiver of notices about your reservations and workflows. Only this answer has the secret with which its notices are signed.",
+		body:  object(hookBody), status: http.StatusCreated, answer: form.Hook{}, do: (*call).addHook,
+	},
+	{
+		method: http.MethodPatch, path: "/v1/hooks/{id}", id: "change-hook", role: service.User,
+		about: "Change a receiver of notices, disable it, or enable it again.",
+		body:  object(hookChange), status: http.StatusOK, answer: form.Hook{}, do: (*call).changeHook,
+	},
+	{
+		method: http.MethodDelete, path: "/v1/hooks/{id}", id: "remove-hook", role: service.User,
+		about:  "Remove a receiver with the notices that it was not sent.",
+		status: http.StatusNoContent, do: (*call).removeHook,
+	},
+	{
+		method: http.MethodPost, path: "/v1/hooks/{id}/test", id: "test-hook", role: service.User,
+		about:  "Send a receiver a test, like any other notice. What came of it is among its deliveries.",
+		status: http.StatusNoContent, do: (*call).testHook,
+	},
+	{
+		method: http.MethodPost, path: "/v1/hooks/{id}/rotate", id: "rotate-hook", role: service.User,
+		about:  "Give a receiver another secret, which only this answer has. The one before signs beside it for a day.",
+		status: http.StatusOK, answer: form.Hook{}, do: (*call).rotateHook,
+	},
+	{
+		method: http.MethodGet, path: "/v1/hooks/{id}/deliveries", id: "deliveries", role: service.User,
+		about:  "List the notices of a receiver with each try: those that wait, dead letters, and the latest that were delivered.",
+		status: http.StatusOK, answer: form.Deliveries{}, do: (*call).deliveries,
+	},
+	{
+		method: http.MethodPost, path: "/v1/hooks/{id}/resend", id: "resend-hook", role: service.User,
+		about: "Send dead letters, or notices that were delivered, again, with the ids that they had.",
+		body:  object(resendBody), bare: true, status: http.StatusNoContent, do: (*call).resendHook,
 	},
 	{
 		method: http.MethodPost, path: "/v1/clock/accept", id: "accept-clock", role: service.Operator,

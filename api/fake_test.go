@@ -24,7 +24,9 @@ var _ api.Service = (*fake)(nil)
 // api.Service about roles, ownership, versions and keys.
 type fake struct {
 	pictured
+	hooked
 	flows    flows
+	series   series
 	window   service.Window // of the starts that were asked about last
 	foreseen []berth.Forecast
 	allowed  []service.Allowed // to everyone
@@ -142,7 +144,7 @@ func (f *fake) Quotas(_ context.Context, by service.Principal, of []service.Prin
 
 func (f *fake) SharedQuotas(context.Context, service.Principal) ([]service.SharedQuota, error) {
 	defer f.lock()()
-	return []service.SharedQuota{{Account: "phys", Limits: f.allowed}, {Partition: "gpu"}}, f.fails
+	return []service.SharedQuota{{Account: "phys", Limits: f.allowed}, {QOS: "high"}, {Partition: "gpu"}}, f.fails
 }
 
 func (f *fake) Users(context.Context, service.Principal) ([]string, error) {

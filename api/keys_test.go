@@ -95,7 +95,7 @@ func (h *harbour) call(c *keyedCall) string {
 // endpoint returns what was called, as the service describes it.
 func (c *keyedCall) endpoint() string {
 	path := c.path
-	for _, of := range []string{"/v1/reservations/", "/v1/offers/", "/v1/workflows/"} {
+	for _, of := range []string{"/v1/reservations/", "/v1/offers/", "/v1/workflows/", "/v1/series/"} {
 		if rest, is := strings.CutPrefix(path, of); is {
 			_, do, more := strings.Cut(rest, "/")
 			if path = of + "{id}"; more {
@@ -238,6 +238,16 @@ func TestAKeyRemembersItsAnswer(t *testing.T) {
 	ask(http.StatusOK, "POST", "/v1/workflows/narrow/retry", `{"deadline":"`+at(19)+`"}`)
 	ask(http.StatusNotFound, "DELETE", "/v1/workflows/none", "")
 
+	weekly := func(npe, times int) string {
+		return fmt.Sprintf(`{"npe":%d,"duration":60,"repeat":"every day 03:00","ready":%q,"times":%d}`, npe, at(100), times)
+	}
+	_, each, _ := strings.Cut(ask(http.StatusCreated, "POST", "/v1/series", weekly(1, 3)), "/v1/series/")
+	each, _, _ = strings.Cut(each, "\n")
+	ask(http.StatusCreated, "POST", "/v1/series", weekly(100, 2)) // which is refused
+	ask(http.StatusUnprocessableEntity, "POST", "/v1/series", weekly(1, 0))
+	ask(http.StatusOK, "POST", "/v1/series/"+each+"/cancel", `{"from":3}`)
+	ask(http.StatusNotFound, "POST", "/v1/series/none/cancel", "")
+
 	of := h.takeKeys(t)
 	delete(of, "post /v1/reservations/{id}/run") // whose keys the site remembers
 	used := map[string]string{}
@@ -250,7 +260,7 @@ func TestAKeyRemembersItsAnswer(t *testing.T) {
 	}
 	for e := range of {
 		want := " done mistaken"
-		if slices.Contains([]string{"post /v1/requests", "post /v1/offers/{id}/hold", "patch /v1/reservations/{id}", "post /v1/reservations/{id}/extend", "post /v1/workflows", "post /v1/workflows/{id}/retry"}, e) {
+		if slices.Contains([]string{"post /v1/requests", "post /v1/offers/{id}/hold", "patch /v1/reservations/{id}", "post /v1/reservations/{id}/extend", "post /v1/workflows", "post /v1/workflows/{id}/retry", "post /v1/series"}, e) {
 			want = " done refused mistaken"
 		}
 		if used[e] != want {

@@ -13,7 +13,7 @@ import (
 var quotasParams = []param{{"user", "Only of this user. Others than yourself only operators may name.", text("alice")}}
 
 // quotas answers with the limits of a user and what is used of them: one's own, or, for
-// an operator, those of all who have something, and of accounts and partitions.
+// an operator, those of all who have something, and of accounts, QOS and partitions.
 func (c *call) quotas() error {
 	query, err := c.query(quotasParams)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *call) quotas() error {
 		}
 		for i := range shared {
 			q := &shared[i]
-			f.Shared = append(f.Shared, form.SharedQuota{Account: q.Account, Partition: q.Partition, Limits: limits(q.Limits)})
+			f.Shared = append(f.Shared, form.SharedQuota{Account: q.Account, QOS: q.QOS, Partition: q.Partition, Limits: limits(q.Limits)})
 		}
 	}
 	return c.answer(http.StatusOK, &f)
@@ -129,7 +129,7 @@ func exceeded(x *berth.Exceeded) *form.Exceeded {
 	if !known {
 		return nil
 	}
-	f := &form.Exceeded{Limit: x.Limit, Account: x.Account, Partition: x.Partition, Unit: unitOf(kind.Unit), Allowed: inUnit(kind.Unit, x.Allowed), Asked: inUnit(kind.Unit, x.Asked)}
+	f := &form.Exceeded{Limit: x.Limit, Account: x.Account, QOS: x.QOS, Partition: x.Partition, Unit: unitOf(kind.Unit), Allowed: inUnit(kind.Unit, x.Allowed), Asked: inUnit(kind.Unit, x.Asked)}
 	if x.Frees != 0 && x.Frees.Valid() {
 		f.Frees = form.TimeOf(x.Frees)
 	}

@@ -273,6 +273,7 @@ var requestBody = append(append(shapeFields(func(a *asked) *block { return &a.pa
 		return err
 	}},
 	word("account", "An account of the site. Only jobs in it may run there.", func(a *asked) *string { return &a.Account }),
+	word("qos", "A QOS of the site, with which jobs run there.", func(a *asked) *string { return &a.QOS }),
 	word("group", "A group of the site, whose members may run in it; who asks has to be one of them. Excludes users.", func(a *asked) *string { return &a.Group }),
 	{"users", "Who may run in it too, beside the user. [\"*\"], with an account, are all who may run in that.", listOf(text("bob")), func(a *asked, v value) error {
 		a.Users = nil

@@ -182,7 +182,7 @@ func TestEveryField(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	text := `{ "kind" : "request", "user":"bob","deadline":"2026-11-30T00:00:00.9Z","ready":"2026-11-22T00:00:00.1Z",
 		"variants":[{"npe":4,"duration":600},{"duration":"PT5M", "npe":8}],"pes":"0-31,64","hold":600,"no_show":"15m","site":"c\u006d5","pool":"batch",
-		"software":"gro\"macs;rm","version":"2026.1","licences":3,"memory_mb":4000,"storage_mb":5000,"accelerators":2,"partition":"gpu","account":"phys","users":["ann","*x"]}`
+		"software":"gro\"macs;rm","version":"2026.1","licences":3,"memory_mb":4000,"storage_mb":5000,"accelerators":2,"partition":"gpu","account":"phys","qos":"high","users":["ann","*x"]}`
 	wantProblem(t, w.do("root", "POST", "/v1/requests", text), 422, "users[1]: ")
 	text = strings.Replace(text, "*x", "eve", 1)
 	id := into[form.Answer](t, w.do("root", "POST", "/v1/requests", text), 201).ID
@@ -195,7 +195,7 @@ func TestEveryField(t *testing.T) {
 		Requirements: berth.Requirements{
 			Software: `gro"macs;rm`, Version: "2026.1", Licences: 3, MemoryMB: 4000, StorageMB: 5000, Accelerators: 2, Partition: "gpu",
 		},
-		Sharing: berth.Sharing{Account: "phys", Users: []string{"ann", "eve"}},
+		Sharing: berth.Sharing{Account: "phys", QOS: "high", Users: []string{"ann", "eve"}},
 	}
 	got := w.fake.made[0].Request
 	if diff := cmp.Diff(want, got, cmp.Comparer(berth.PESet.Equal)); diff != "" {

@@ -82,6 +82,11 @@ var rights = []right{
 	{"DELETE", "/v1/lab/comparisons/LAB", "", 401, 403, 404, 200, 200},
 	{"GET", "/v1/lab/comparisons/DONE/results", "", 401, 403, 404, 200, 200},
 	{"GET", "/v1/lab/comparisons/DONE/files/report.html", "", 401, 403, 404, 200, 200},
+	{"POST", "/v1/series", seriesFor, 401, 403, 201, 201, 201},
+	{"POST", "/v1/series", `{"user":"alice",` + seriesFor[1:], 401, 403, 403, 201, 201},
+	{"GET", "/v1/series", "", 401, 403, 200, 200, 200},
+	{"GET", "/v1/series/SERIES", "", 401, 403, 404, 200, 200},
+	{"POST", "/v1/series/SERIES/cancel", `{"from":2}`, 401, 403, 404, 200, 200},
 	{"POST", "/v1/workflows", flowFor, 401, 403, 201, 201, 201},
 	{"POST", "/v1/workflows", `{"user":"alice",` + flowFor[1:], 401, 403, 403, 201, 201},
 	{"POST", "/v1/workflows/offers", flowFor, 401, 403, 200, 200, 200},
@@ -98,6 +103,14 @@ var rights = []right{
 	{"POST", "/v1/feeds", "", 401, 403, 201, 201, 201},
 	{"POST", "/v1/feeds", `{"site":"cm5"}`, 401, 201, 201, 201, 201},
 	{"DELETE", "/v1/feeds/FEED", "", 401, 404, 404, 204, 204},
+	{"GET", "/v1/hooks", "", 401, 403, 200, 200, 200},
+	{"POST", "/v1/hooks", `{"url":"https://hooks.example.org/x"}`, 401, 403, 201, 201, 201},
+	{"PATCH", "/v1/hooks/HOOK", `{"note":"x"}`, 401, 403, 404, 200, 200},
+	{"DELETE", "/v1/hooks/HOOK", "", 401, 403, 404, 204, 204},
+	{"POST", "/v1/hooks/HOOK/test", "", 401, 403, 404, 204, 204},
+	{"POST", "/v1/hooks/HOOK/rotate", "", 401, 403, 404, 200, 200},
+	{"GET", "/v1/hooks/HOOK/deliveries", "", 401, 403, 404, 200, 200},
+	{"POST", "/v1/hooks/HOOK/resend", "", 401, 403, 404, 204, 204},
 	{"GET", "/v1/calendar", "", 401, 403, 200, 200, 200},
 	{"GET", "/v1/calendar?site=cm5", "", 401, 200, 200, 200, 200},
 	{"GET", "/calendar/SECRET.ics", "", 200, 200, 200, 200, 200},
@@ -125,12 +138,14 @@ func testRights(t *testing.T, way identity.Way, row *right) {
 			id := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", `{"hold":true,`+askFor[1:]), 201).ID
 			offer := into[form.Offers](t, w.do("alice", "POST", "/v1/offers", askFor), 200).Offers[0].ID
 			flow := into[form.WorkflowAnswer](t, w.do("alice", "POST", "/v1/workflows", flowFor), 201).Workflow.ID
+			series := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series", seriesFor), 201).Series.ID
 			tokens := into[form.Tokens](t, w.do("root", "GET", "/v1/tokens", ""), 200).Tokens
 			at := slices.IndexFunc(tokens, func(k form.Token) bool { return k.User == "alice" })
 			address := into[form.Feed](t, w.do("alice", "POST", "/v1/feeds", ""), 201).Path
 			feed := into[form.Feeds](t, w.do("alice", "GET", "/v1/feeds", ""), 200).Feeds[0].ID
+			hook := into[form.Hook](t, w.do("alice", "POST", "/v1/hooks", `{"url":"https://hooks.example.org/alice"}`), 201).ID
 			before := *w.fake.made[0]
-			replacer := strings.NewReplacer("/calendar/SECRET.ics", address, "FEED", feed, "FLOW", flow, "ID", id, "OFFER", offer, "TOKEN", tokens[at].ID)
+			replacer := strings.NewReplacer("/calendar/SECRET.ics", address, "FEED", feed, "HOOK", hook, "FLOW", flow, "SERIES", series, "ID", id, "OFFER", offer, "TOKEN", tokens[at].ID)
 			var headers []string
 			if strings.Contains(row.path, "/lab") {
 				log, done, running := w.fillLaboratory(t, "alice")
@@ -172,7 +187,7 @@ func TestEveryEndpointHasItsRights(t *testing.T) {
 	if err := json.Unmarshal([]byte(w.do("", "GET", "/openapi.json", "").text), &doc); err != nil {
 		t.Fatal(err)
 	}
-	inPath := regexp.MustCompile(`\{\w+\}|FLOW|ID|OFFER|TOKEN|LAB|DONE|SECRET|FEED|report\.html|cm5|n1|\b1$`)
+	inPath := regexp.MustCompile(`\{\w+\}|FLOW|SERIES|ID|OFFER|TOKEN|LAB|DONE|SECRET|FEED|HOOK|report\.html|cm5|n1|\b1$`)
 	listed := map[string]bool{}
 	for _, row := range rights {
 		path, _, _ := strings.Cut(row.path, "?")

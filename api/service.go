@@ -16,9 +16,11 @@ import (
 type Service interface {
 	requester
 	workflower
+	repeater
 	keeper
 	watcher
 	harbour
+	notifier
 }
 
 var _ Service = (*service.Host)(nil)
@@ -44,6 +46,15 @@ type workflower interface {
 	RetryWorkflow(ctx context.Context, ask service.Ask, id string, deadline berth.Time) (service.FlowAnswer, error)
 	Workflow(ctx context.Context, by service.Principal, id string) (service.Workflow, error)
 	Workflows(ctx context.Context, by service.Principal, f service.FlowFilter) (list []service.Workflow, looked int, err error)
+}
+
+// repeater decides about series and knows what became of them.
+type repeater interface {
+	SubmitSeries(ctx context.Context, ask service.Ask, s berth.Series) (service.SeriesAnswer, error)
+	RecallSeries(ctx context.Context, ask service.Ask) (*service.SeriesAnswer, error)
+	CancelSeries(ctx context.Context, ask service.Ask, id string, from, to int) (service.SeriesAnswer, error)
+	GetSeries(ctx context.Context, by service.Principal, id string) (service.Series, error)
+	ListSeries(ctx context.Context, by service.Principal, f service.SeriesFilter) (list []service.Series, looked int, err error)
 }
 
 // keeper changes what was promised.
@@ -95,4 +106,15 @@ type harbour interface {
 	Outages(ctx context.Context, by service.Principal) ([]service.PoolOutage, error)
 	Outbox(ctx context.Context, by service.Principal) ([]service.Errand, error)
 	Doctor(ctx context.Context, by service.Principal, site string) ([]site.Finding, error)
+}
+
+// notifier knows the receivers of notices.
+type notifier interface {
+	AddHook(ctx context.Context, ask service.Ask, hook service.Hook) (service.Hook, error)
+	Hooks(ctx context.Context, by service.Principal) ([]service.HookView, error)
+	ChangeHook(ctx context.Context, ask service.Ask, id string, change func(*service.Hook) error) (service.Hook, error)
+	RemoveHook(ctx context.Context, ask service.Ask, id string) error
+	TestHook(ctx context.Context, ask service.Ask, id string) error
+	Deliveries(ctx context.Context, by service.Principal, id string) (service.Deliveries, error)
+	Resend(ctx context.Context, ask service.Ask, id string, numbers []uint64) error
 }

@@ -145,7 +145,7 @@ func TestQuotas(t *testing.T) {
 	if !slices.Equal(users, []string{"alice user", "bob user", "root operator"}) {
 		t.Error(users)
 	}
-	if len(all.Shared) != 2 || all.Shared[0].Account != "phys" || len(all.Shared[0].Limits) != 2 || all.Shared[1].Partition != "gpu" {
+	if len(all.Shared) != 3 || all.Shared[0].Account != "phys" || len(all.Shared[0].Limits) != 2 || all.Shared[1].QOS != "high" || all.Shared[2].Partition != "gpu" {
 		t.Errorf("%+v", all.Shared)
 	}
 	for who, path := range map[string]string{"alice": "/v1/quotas", "root": "/v1/quotas?user=alice"} {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/courier"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/api/identity"
 	"github.com/berth-hpc/berth/api/token"
@@ -49,6 +50,11 @@ func newWorld(t testing.TB, options api.Options) *world {
 		options.Service = w.fake
 	}
 	options.Tokens, w.store = store, store
+	if options.Courier == nil {
+		if options.Courier, err = courier.Open(courier.Options{Folder: folder}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if options.Laboratory == nil {
 		options.Laboratory = newLaboratory(t)
 	}

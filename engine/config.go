@@ -127,7 +127,8 @@ func (c *Config) resolve() (settings, error) {
 	s := settings{
 		state: state.Config{
 			Sites: c.Sites, Uplink: c.Uplink, Users: c.Users, Form: calendar.Forms[0],
-			Limited: len(c.Limits) > 0, Accounts: c.Limits.Accounts(), Partitions: c.Limits.Partitions(),
+			Limited: len(c.Limits) > 0, NoShows: c.Limits.Has(policy.LimitNoShow),
+			Accounts: c.Limits.Accounts(), Qualities: c.Limits.Qualities(), Partitions: c.Limits.Partitions(),
 		},
 		rules: place.Rules{
 			Sites: c.Sites, Choice: policy.EarliestFinish, Explain: c.Explain, Eager: c.Eager, Limits: c.Limits, Preempt: c.Preempt,

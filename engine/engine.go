@@ -286,6 +286,10 @@ func (e *Engine) apply(event *Event) error {
 		return e.cancelWorkflow(event.ID)
 	case EventReport:
 		return e.report(event)
+	case EventSubmitSeries:
+		return e.submitSeries(event.Series)
+	case EventCancelSeries:
+		return e.cancelSeries(event.ID, event.Of)
 	case EventSettle:
 		if e.state.HasEffect(event.Effect) {
 			e.emit(change.Change{Kind: change.Settled, EffectID: event.Effect})

@@ -31,6 +31,9 @@ const (
 	EventConfirmWorkflow EventKind = "confirm_workflow"
 	EventCancelWorkflow  EventKind = "cancel_workflow"
 	EventReport          EventKind = "report"
+
+	EventSubmitSeries EventKind = "submit_series"
+	EventCancelSeries EventKind = "cancel_series"
 )
 
 // EventKinds lists every kind of event.
@@ -39,6 +42,7 @@ func EventKinds() []EventKind {
 		EventWake, EventSubmit, EventCancel, EventConfirm, EventModify, EventExtend, EventCheckIn, EventRelocate,
 		EventReject, EventFinish, EventDown, EventUp, EventUpdateForecast, EventSettle,
 		EventSubmitWorkflow, EventConfirmWorkflow, EventCancelWorkflow, EventReport,
+		EventSubmitSeries, EventCancelSeries,
 	}
 }
 
@@ -69,6 +73,10 @@ type Event struct {
 	Plan     *WorkflowPlan   `json:"plan,omitempty"`
 	Outcome  berth.Outcome   `json:"outcome,omitempty"`
 	Why      string          `json:"why,omitempty"`
+	// Series is what SubmitSeries asks for. Of CancelSeries, ID is a series and Of the
+	// reservations of it that are given back.
+	Series *berth.Series `json:"series,omitempty"`
+	Of     []string      `json:"of,omitempty"`
 
 	given bool // the request is the engine's
 }

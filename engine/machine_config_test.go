@@ -185,6 +185,9 @@ func (d dice) newConfig(about [2]theme) engine.Config {
 	if d.chance(40) {
 		c.Limits = append(c.Limits, policy.Limit{Name: policy.LimitPESeconds, Value: int64(d.between(20, 80))})
 	}
+	for i := range c.Limits { // it is the same for all three, since owns gives all the same name
+		c.Limits[i].Scope = []policy.Scope{{}, {Account: policy.Every}, {QOS: policy.Every}}[c.Limits[i].Value%3]
+	}
 	if slices.Contains(about[:], ofData) && c.Staging == engine.StagingNone {
 		c.Staging = engine.StagingBefore
 	}

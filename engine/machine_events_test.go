@@ -128,7 +128,8 @@ func (d *drawer) against(p *promise, at berth.Time) (event engine.Event, found b
 		r.Deadline, r.Site, r.Pool = r.Ready+berth.Time(d.between(12, 20)), a.Resource.Site, a.Resource.Name
 		for _, x := range d.m.live {
 			if x.state != berth.Active && !x.job && d.chance(50) {
-				r.ID, r.User = x.id, x.request.User
+				r.ID = x.id
+				owns(r, x.request.User)
 				return engine.Event{Kind: engine.EventModify, ID: x.id, Request: r}, true
 			}
 		}
@@ -299,7 +300,7 @@ func (d *drawer) id(kind engine.EventKind) (id string, found bool) {
 func (d *drawer) modify(id string, at berth.Time) engine.Event {
 	r := d.request(id, at)
 	if p := d.m.byID[id]; p != nil && d.chance(95) {
-		if r.User = p.request.User; d.chance(60) {
+		if owns(r, p.request.User); d.chance(60) {
 			like := copied(p.request)
 			like.Deadline += berth.Time(d.between(-1, 6))
 			like.Hold, like.NoShow, r = r.Hold, r.NoShow, like
@@ -425,7 +426,7 @@ func (d *drawer) nodes(part *berth.Part, pool int) {
 func (d *drawer) require(r *berth.Request, pool int) {
 	ws, p, site := &d.wishes, &d.m.pools[pool], d.m.siteOf(pool)
 	if d.chance(ws.user) {
-		r.User = pick(d.dice, "u", "v", "w", "x")
+		owns(r, pick(d.dice, "u", "v", "w", "x"))
 	}
 	if d.chance(ws.site) {
 		r.Site = site.Name

@@ -370,7 +370,8 @@ func decidedOnNextArrival(s *stage) {
 	if s.chance(50) {
 		r.Deadline += 12 // else it is too late then
 	}
-	first.User, last.User = r.User, r.User
+	owns(first, r.User)
+	owns(last, r.User)
 	s.do(engine.Event{Kind: engine.EventSubmit, Request: first})
 	s.do(engine.Event{Kind: engine.EventSubmit, Request: r})
 	last.Arrival++
@@ -388,7 +389,7 @@ func discardedOnNextArrival(s *stage) {
 		long.Deadline = s.m.now + 60
 	}
 	for _, one := range []*berth.Request{long, short} {
-		one.User = "u"
+		owns(one, "u")
 		s.do(engine.Event{Kind: engine.EventSubmit, Request: one})
 	}
 }

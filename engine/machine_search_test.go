@@ -322,6 +322,10 @@ func limitIn(c *engine.Config, name policy.LimitName) int64 {
 	return 0
 }
 
+// owns makes a request one of a user, whose account and whose QOS have their name, so that limits of all three
+// come to the same.
+func owns(r *berth.Request, user string) { r.User, r.Account, r.QOS = user, user, user }
+
 // withinQuota reports whether a user may have that many PE-seconds more, if a
 // promise of theirs is given up. A promise that lacks PEs can count as it is or
 // as it was promised.

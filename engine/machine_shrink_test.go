@@ -200,7 +200,7 @@ func simplerRequests(r *berth.Request) []*berth.Request {
 	add(func(r *berth.Request) { r.Site, r.Pool = "", "" })
 	add(func(r *berth.Request) { r.Hold = 0 })
 	add(func(r *berth.Request) { r.NoShow = 0 })
-	add(func(r *berth.Request) { r.User = "" })
+	add(func(r *berth.Request) { owns(r, "") })
 	return list
 }
 

@@ -99,7 +99,9 @@ func (e *Engine) modifiable(id string, r *berth.Request) (*state.Entry, *berth.R
 	if err != nil {
 		return nil, nil, err
 	}
-	return d, r.Clone(), nil
+	own := r.Clone()
+	own.Series = d.Request().Series
+	return d, own, nil
 }
 
 // modify asks for another request in place of that of a reservation that has not

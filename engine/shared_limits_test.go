@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,30 @@ func ofPartition(name policy.LimitName, value int64) policy.Limit {
 	return policy.Limit{Scope: policy.Scope{Partition: "gpu"}, Name: name, Value: value}
 }
 
+func ofQOS(name policy.LimitName, value int64) policy.Limit {
+	return policy.Limit{Scope: policy.Scope{QOS: "high"}, Name: name, Value: value}
+}
+
+// each is a limit of each account, QOS or partition, where a named one has three times as much.
+func each(of policy.Scope, name policy.LimitName, value int64) []policy.Limit {
+	every := policy.Scope{}
+	switch {
+	case of.Account != "":
+		every.Account = policy.Every
+	case of.QOS != "":
+		every.QOS = policy.Every
+	default:
+		every.Partition = policy.Every
+	}
+	return []policy.Limit{{Scope: of, Name: name, Value: 3 * value}, {Scope: every, Name: name, Value: value}}
+}
+
+// with is a request with a QOS.
+func with(qos string, r berth.Request) berth.Request {
+	r.QOS = qos
+	return r
+}
+
 // in is a request of a user for an account and a partition.
 func in(user, account, partition string, r berth.Request) berth.Request {
 	r.User, r.Account, r.Partition = user, account, partition
@@ -47,7 +72,7 @@ func cameOf(changes []change.Change, id string) string {
 		case c.ID != id:
 		case c.Refusal != nil && c.Refusal.Exceeded != nil:
 			x := c.Refusal.Exceeded
-			return strings.Join(strings.Fields(fmt.Sprint(x.Limit, " ", x.Account, " ", x.Partition, " ", x.Asked, ">", x.Allowed, " ", x.Frees)), " ")
+			return strings.Join(strings.Fields(fmt.Sprint(x.Limit, " ", x.Account, " ", x.QOS, " ", x.Partition, " ", x.Asked, ">", x.Allowed, " ", x.Frees)), " ")
 		case c.Refusal != nil:
 			return string(c.Refusal.Reason)
 		case c.Reservation != nil:
@@ -84,6 +109,13 @@ func TestAccountsAndPartitionsAreCountedWhoeverAsks(t *testing.T) {
 			{ofPartition(policy.LimitShare, 250), in("ann", "", "gpu", rigid("a", 100, 2)), in("bob", "", "gpu", rigid("b", 100, 3)), "share gpu 3>2 0"},
 			{ofPartition(policy.LimitShare, 250), in("ann", "", "gpu", rigid("a", 100, 2)), in("bob", "", "gpu", rigid("b", 100, 2)), "south 0"},
 			{ofPartition(policy.LimitLength, 99), in("ann", "", "", rigid("a", 100, 3)), in("bob", "", "gpu", berth.Job("b", 0, 1, 100)), "length gpu 100>99 0"},
+			{ofQOS(policy.LimitActive, 1), with("high", in("ann", "phys", "", rigid("a", 100, 1))), with("high", in("bob", "chem", "", rigid("b", 100, 1))), "active high 2>1 100"},
+			{ofQOS(policy.LimitActive, 1), with("high", in("ann", "", "", rigid("a", 100, 1))), with("low", in("ann", "", "", rigid("b", 100, 1))), "north 0"},
+			{ofQOS(policy.LimitActive, 1), with("high", in("ann", "", "", rigid("a", 100, 1))), in("ann", "", "", rigid("b", 100, 1)), "north 0"},
+			{ofQOS(policy.LimitReservations, 1), with("high", in("ann", "", "", rigid("a", 100, 1))), with("high", in("bob", "", "", berth.Job("b", 0, 1, 10))), "reservations high 2>1 100"},
+			{ofQOS(policy.LimitPESeconds, 500), with("high", in("ann", "", "", rigid("a", 100, 3))), with("high", in("bob", "", "", rigid("b", 100, 3))), "pe_hours high 600>500 100"},
+			{ofQOS(policy.LimitShare, 500), with("high", in("ann", "", "", rigid("a", 100, 3))), with("high", in("bob", "", "", rigid("b", 300, 3))), "south 0"},
+			{ofQOS(policy.LimitLength, 99), in("ann", "", "", rigid("a", 100, 3)), with("high", in("bob", "", "", rigid("b", 300, 3))), "length high 100>99 0"},
 			{ // of the default partition
 				policy.Limit{Scope: policy.Scope{Partition: "main"}, Name: policy.LimitActive, Value: 1},
 				in("ann", "", "main", rigid("a", 100, 1)), in("bob", "", "", rigid("b", 100, 1)), "active main 2>1 100",
@@ -93,6 +125,113 @@ func TestAccountsAndPartitionsAreCountedWhoeverAsks(t *testing.T) {
 			accepted(t, submit(t, e, 0, c.a))
 			if got := cameOf(submit(t, e, 0, c.b), "b"); got != c.want {
 				t.Errorf("%s, %s of %+v: %s; want %s", binding, c.limit.Name, c.limit.Scope, got, c.want)
+			}
+		}
+	}
+}
+
+// Each account, QOS and partition has its own count against the same figures, and a named one has those of
+// its own row, in whatever order the rows stand.
+func TestEachIsCountedByItself(t *testing.T) {
+	place := func(scope, name, id string) berth.Request {
+		r := in(id, "", "", berth.Rigid(id, 0, 0, 100, 1, 100))
+		switch scope {
+		case "account":
+			r.Account = name
+		case "qos":
+			r.QOS = name
+		default:
+			r.Partition = name
+		}
+		return r
+	}
+	for _, binding := range bindings() {
+		for scope, of := range map[string]policy.Scope{"account": {Account: "main"}, "qos": {QOS: "main"}, "partition": {Partition: "main"}} {
+			for _, backwards := range []bool{false, true} {
+				limits := each(of, policy.LimitActive, 1)
+				if backwards {
+					slices.Reverse(limits)
+				}
+				e := newEngine(t, shared(binding, limits...))
+				for i, c := range []struct{ name, want string }{
+					{"gpu", "north 0"}, {"gpu", "active gpu 2>1 100"}, {"main", "north 0"}, {"main", "north 0"}, {"main", "north 0"}, {"main", "active main 4>3 100"},
+				} {
+					id := fmt.Sprint("r", i)
+					if got := cameOf(submit(t, e, 0, place(scope, c.name, id)), id); got != c.want {
+						t.Errorf("%s, %s %s, backwards %t: %s; want %s", binding, scope, c.name, backwards, got, c.want)
+					}
+				}
+				accounts, qualities, partitions := e.Limited()
+				if got, want := append(append(accounts, qualities...), partitions...), []string{"main", "gpu"}; !slices.Equal(got, want) {
+					t.Errorf("%s: limited are %q, want %q", scope, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Who has let more go unused than allowed gets nothing further until the oldest of it is thirty days old. What was used,
+// given back, lost, or ended where no one tells of use does not count; what a managed site tells of does also
+// where the request was to be kept unused.
+func TestUnusedReservationsCountForThirtyDays(t *testing.T) {
+	const window = berth.Time(policy.NoShowWindow)
+	for _, c := range []struct {
+		name    string
+		managed bool
+		noShow  berth.Duration
+		then    func(e *engine.Engine)
+		counts  bool
+	}{
+		{name: "given up", noShow: 10, counts: true},
+		{name: "given up at a managed site", managed: true, noShow: 10, counts: true},
+		{name: "ended unused at a managed site", managed: true, counts: true},
+		{name: "ended where use is not known"},
+		{name: "used", managed: true, noShow: 10, then: func(e *engine.Engine) { apply(t, e, 5, engine.CheckIn("a")) }},
+		{name: "given back", managed: true, noShow: 10, then: func(e *engine.Engine) { apply(t, e, 5, engine.Cancel("a")) }},
+		{name: "lacking PEs", managed: true, then: func(e *engine.Engine) {
+			apply(t, e, 5, engine.Down(berth.Outage{Resource: berth.PoolID("north", "p"), PEs: berth.PEsOf(0, 1, 2, 3, 4, 5, 6, 7), Until: 1000}))
+		}},
+	} {
+		for of, scope := range map[string]policy.Scope{"user": {User: "ann"}, "account": {Account: "phys"}, "qos": {QOS: policy.Every}} {
+			config := shared(berth.Early, policy.Limit{Scope: scope, Name: policy.LimitNoShow, Value: 0})
+			config.Sites = config.Sites[:1]
+			config.Sites[0].Managed = c.managed
+			e := newEngine(t, config)
+			a := with("high", in("ann", "phys", "", berth.Rigid("a", 0, 0, 100, 8, 100)))
+			a.NoShow = c.noShow
+			accepted(t, submit(t, e, 0, a))
+			if c.then != nil {
+				c.then(e)
+			}
+			for at, due := e.Next(); due && at <= 100; at, due = e.Next() {
+				apply(t, e, at, engine.Wake())
+			}
+			at := berth.Time(2000)
+			e, err := engine.Restore(config, e.Snapshot()) // what was counted stays
+			if err != nil {
+				t.Fatal(err)
+			}
+			gave := berth.Time(100)
+			if c.noShow > 0 {
+				gave = 10
+			}
+			ask := func(id string, at berth.Time) string {
+				r := with("high", in("ann", "phys", "", berth.Rigid(id, at, at, at+10, 1, 10)))
+				return cameOf(submit(t, e, at, r), id)
+			}
+			want := fmt.Sprint("north ", at)
+			if c.counts {
+				whose := map[string]string{"user": "", "account": "phys ", "qos": "high "}[of]
+				want = fmt.Sprint("no_show ", whose, "1>0 ", gave+window)
+			}
+			if got := ask("b", at); got != want {
+				t.Errorf("%s, %s: %s; want %s", c.name, of, got, want)
+			}
+			if !c.counts {
+				apply(t, e, at, engine.Cancel("b"))
+			}
+			if got, want := ask("c", gave+window), fmt.Sprint("north ", gave+window); got != want {
+				t.Errorf("%s, %s, after 30 days: %s; want %s", c.name, of, got, want)
 			}
 		}
 	}
@@ -212,7 +351,7 @@ func TestWorkflowsKeepToTheLimitsOfPartitions(t *testing.T) {
 		for _, name := range []policy.LimitName{policy.LimitActive, policy.LimitLength, policy.LimitShare, policy.LimitPESeconds, policy.LimitLead} {
 			if rapid.Bool().Draw(t, string(name)) {
 				most := map[policy.LimitName]int64{policy.LimitActive: 6, policy.LimitLength: 40, policy.LimitShare: 900, policy.LimitPESeconds: 300, policy.LimitLead: 80}[name]
-				scope := rapid.SampledFrom([]policy.Scope{{Partition: "gpu"}, {Partition: "main"}, {Role: "user"}}).Draw(t, "scope")
+				scope := rapid.SampledFrom([]policy.Scope{{Partition: "gpu"}, {Partition: "main"}, {Role: "user"}, {Partition: policy.Every}}).Draw(t, "scope")
 				w.config.Limits = append(w.config.Limits, policy.Limit{Scope: scope, Name: name, Value: rapid.Int64Range(most/8+1, most).Draw(t, "value")})
 			}
 		}

@@ -25,7 +25,7 @@ func drawLimits(t *rapid.T) policy.Limits {
 	if rapid.IntRange(0, 2).Draw(t, "of users") > 0 {
 		scopes = []policy.Scope{{Role: "user"}, {Role: "operator"}, {User: "ann"}}
 	}
-	for _, s := range []policy.Scope{{Account: "phys"}, {Account: "phys", Role: "operator"}, {Partition: "gpu"}, {Partition: "gpu", Role: "user"}, {Partition: "main"}} {
+	for _, s := range []policy.Scope{{Account: "phys"}, {Account: "phys", Role: "operator"}, {Partition: "gpu"}, {Partition: "gpu", Role: "user"}, {Partition: "main"}, {QOS: "high"}, {QOS: "high", Role: "user"}, {Account: policy.Every}, {QOS: policy.Every}, {Partition: policy.Every}} {
 		if rapid.IntRange(0, 2).Draw(t, "scope") == 0 {
 			scopes = append(scopes, s)
 		}
@@ -37,6 +37,9 @@ func drawLimits(t *rapid.T) policy.Limits {
 			row(s, policy.LimitReservations, 1, 6)
 		}
 		row(s, policy.LimitActive, 1, 5)
+		if s.Takes(policy.LimitNoShow) {
+			row(s, policy.LimitNoShow, 0, 1)
+		}
 		row(s, policy.LimitLength, 3, 20)
 		row(s, policy.LimitShare, 100, 900)
 		row(s, policy.LimitPESeconds, 20, 300)
@@ -53,19 +56,25 @@ type limited struct {
 	e      *engine.Engine
 	config engine.Config
 	now    berth.Time
+	all    []change.Change // that were made
 	ids    []string
-	what   string         // is asked
+	what   string // is asked
+	asked  map[string]*berth.Request
+	unused map[holder]int // how many were given up unused
 	ends   map[string]int // how often each limit has refused, by what it is of, and by what was asked
 }
 
 // holder is one for whom things are counted together.
-type holder struct{ user, account, partition string }
+type holder struct{ user, account, qos, partition string }
 
 // holders returns those of a reservation that may have limits.
 func (w *limited) holders(r *berth.Reservation) []holder {
 	list := []holder{{user: r.Request.User}}
 	if r.Request.Account != "" {
 		list = append(list, holder{account: r.Request.Account})
+	}
+	if r.Request.QOS != "" {
+		list = append(list, holder{qos: r.Request.QOS})
 	}
 	for _, a := range r.Allotments {
 		if h := (holder{partition: w.partition(r, a.Resource)}); h.partition != "" && !slices.Contains(list, h) {
@@ -93,7 +102,7 @@ func (w *limited) partition(r *berth.Reservation, pool berth.ResourceID) string 
 
 // allowed returns what is allowed to a holder that a role asks about.
 func (w *limited) allowed(role string, h holder) policy.Allowance {
-	return w.config.Limits.For(policy.Scope{Role: role, User: h.user, Account: h.account, Partition: h.partition})
+	return w.config.Limits.For(policy.Scope{Role: role, User: h.user, Account: h.account, QOS: h.qos, Partition: h.partition})
 }
 
 // share returns how many PEs of a pool a holder may be promised.
@@ -158,6 +167,7 @@ func (w *limited) judgeFor(r *berth.Reservation, of holder, role string, added b
 	if added {
 		check(policy.LimitActive, int64(live))
 		check(policy.LimitHold, int64(r.Request.Hold))
+		check(policy.LimitNoShow, int64(w.unused[of]))
 	}
 	check(policy.LimitPESeconds, area)
 	check(policy.LimitLead, int64(r.Start().Sub(w.now)))
@@ -186,6 +196,8 @@ func (w *limited) told(before []byte, refusal *berth.Refusal, again func(e *engi
 	switch {
 	case x.Account != "":
 		of = "account"
+	case x.QOS != "":
+		of = "qos"
 	case x.Partition != "":
 		of = "partition"
 	}
@@ -196,14 +208,33 @@ func (w *limited) told(before []byte, refusal *berth.Refusal, again func(e *engi
 	}
 	free := w.config
 	free.Limits = slices.DeleteFunc(slices.Clone(w.config.Limits), func(l policy.Limit) bool {
-		return string(l.Name) == x.Limit && l.Account == x.Account && l.Partition == x.Partition
+		return string(l.Name) == x.Limit && covers(x.Account, l.Account) && covers(x.QOS, l.QOS) && covers(x.Partition, l.Partition)
 	})
 	twin, err := engine.Restore(free, before)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if no := again(twin); no != nil && no.Exceeded != nil && no.Exceeded.Limit == x.Limit && no.Exceeded.Account == x.Account && no.Exceeded.Partition == x.Partition {
+	if no := again(twin); no != nil && no.Exceeded != nil && no.Exceeded.Limit == x.Limit && no.Exceeded.Account == x.Account && no.Exceeded.QOS == x.QOS && no.Exceeded.Partition == x.Partition {
 		w.t.Fatalf("%s refuses where there is no such limit", x.Limit)
+	}
+}
+
+// covers reports whether a name of a row is about what was refused.
+func covers(refused, row string) bool { return row == refused || row == policy.Every && refused != "" }
+
+// noteUnused counts what was given up among changes.
+func (w *limited) noteUnused(changes []change.Change) {
+	for i := range changes {
+		if r, is := w.asked[changes[i].ID]; is && changes[i].Kind == change.NoShow {
+			for _, h := range []holder{{user: r.User}, {account: r.Account}, {qos: r.QOS}} {
+				w.unused[h]++
+			}
+		}
+	}
+	for _, id := range w.ids {
+		if r, is := w.e.Reservation(id); is {
+			w.asked[id] = r.Request
+		}
 	}
 }
 
@@ -222,7 +253,7 @@ func refusalIn(changes []change.Change, id string) *berth.Refusal {
 func TestLimitsHoldWhateverIsAsked(t *testing.T) {
 	bound := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		w := limited{t: t, ends: bound}
+		w := limited{t: t, ends: bound, unused: map[holder]int{}, asked: map[string]*berth.Request{}}
 		binding := rapid.SampledFrom(bindings()).Draw(t, "binding")
 		for i := range rapid.IntRange(1, 2).Draw(t, "sites") {
 			w.config.Sites = append(w.config.Sites, berth.Site{
@@ -244,9 +275,9 @@ func TestLimitsHoldWhateverIsAsked(t *testing.T) {
 		}
 	})
 	t.Log("limits that refused:", bound)
-	for _, of := range []string{"user", "account", "partition"} {
-		for _, met := range []string{"hold", "lead", "active", "length", "share", "pe_hours", "submit", "modify", "extend", "several parts"} {
-			if bound[of+" "+met] == 0 {
+	for _, of := range []string{"user", "account", "qos", "partition"} {
+		for _, met := range []string{"hold", "lead", "active", "no_show", "length", "share", "pe_hours", "submit", "modify", "extend", "several parts"} {
+			if bound[of+" "+met] == 0 && (of != "partition" || met != "no_show") {
 				t.Logf("%s: no limit of such a scope has refused for %s", of, met)
 			}
 		}
@@ -272,12 +303,22 @@ func drawPartitions(t *rapid.T, binding berth.Binding) []berth.Partition {
 	return []berth.Partition{main, gpu}
 }
 
+// apply applies an event now, and keeps what came of it.
+func (w *limited) apply(event engine.Event) ([]change.Change, error) {
+	changes, _, err := w.e.Apply(w.now, event)
+	changes = slices.Clone(changes)
+	w.all = append(w.all, changes...)
+	return changes, err
+}
+
 func (w *limited) step() {
 	t := w.t
 	w.now += berth.Time(rapid.IntRange(0, 4).Draw(t, "passes"))
-	if _, _, err := w.e.Apply(w.now, engine.Wake()); err != nil {
+	changes, err := w.apply(engine.Wake())
+	if err != nil {
 		t.Fatal(err)
 	}
+	w.noteUnused(changes)
 	if rapid.IntRange(0, 5).Draw(t, "restart") == 0 {
 		twin, err := engine.Restore(w.config, w.e.Snapshot())
 		if err != nil {
@@ -285,6 +326,16 @@ func (w *limited) step() {
 		}
 		if w.e.Hash() != twin.Hash() {
 			t.Fatal("another state after a restart")
+		}
+		folded, err := engine.New(w.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := folded.Fold(w.all); err != nil {
+			t.Fatal(err)
+		}
+		if w.e.Hash() != folded.Hash() {
+			t.Fatal("another state from what is on record")
 		}
 		w.e = twin
 	}
@@ -300,7 +351,7 @@ func (w *limited) step() {
 	w.what = what
 	switch what {
 	case "cancel":
-		_, _, _ = w.e.Apply(w.now, engine.Cancel(id)) // of what is over there is nothing to cancel
+		_, _ = w.apply(engine.Cancel(id)) // of what is over there is nothing to cancel
 		return
 	case "down", "up":
 		site := rapid.SampledFrom(w.config.Sites).Draw(t, "site")
@@ -310,7 +361,7 @@ func (w *limited) step() {
 		if what == "down" {
 			out = engine.Down(berth.Outage{Resource: at, PEs: pes})
 		}
-		if _, _, err := w.e.Apply(w.now, out); err != nil {
+		if _, err := w.apply(out); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -349,10 +400,10 @@ func (w *limited) step() {
 		}
 		event = func() engine.Event { return engine.Submit(r.Clone()) }
 	}
-	changes, _, err := w.e.Apply(w.now, event())
-	if err != nil {
+	if changes, err = w.apply(event()); err != nil {
 		return // it does not go with the state
 	}
+	w.noteUnused(changes)
 	refusal := refusalIn(changes, id)
 	w.told(before, refusal, func(e *engine.Engine) *berth.Refusal {
 		changes, _, err := e.Apply(w.now, event())
@@ -411,10 +462,13 @@ func (w *limited) request(role string) berth.Request {
 	t := w.t
 	r := berth.Request{
 		User: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "user"), Role: role,
-		Sharing:      berth.Sharing{Account: rapid.SampledFrom([]string{"", "phys", "phys", "chem"}).Draw(t, "account")},
+		Sharing: berth.Sharing{
+			Account: rapid.SampledFrom([]string{"", "phys", "phys", "chem"}).Draw(t, "account"), QOS: rapid.SampledFrom([]string{"", "high", "high", "low"}).Draw(t, "qos"),
+		},
 		Requirements: berth.Requirements{Partition: rapid.SampledFrom([]string{"", "", "gpu", "main"}).Draw(t, "partition")},
 		Arrival:      w.now,
 		Ready:        w.now + berth.Time(rapid.IntRange(0, 35).Draw(t, "ahead")), Hold: berth.Duration(rapid.SampledFrom([]int{0, 0, 5, 40}).Draw(t, "hold")),
+		NoShow: berth.Duration(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "no_show")),
 	}
 	longest := berth.Duration(0)
 	for range rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(t, "parts") {

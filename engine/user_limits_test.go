@@ -22,8 +22,24 @@ type overstep struct {
 	// extension cannot exceed the limit.
 	extended []berth.Request
 	until    berth.Time
-	added    bool // the limit is on what is added, which a modification is not
-	request  bool // a job does not have what is limited
+	added    bool       // the limit is on what is added, which a modification is not
+	request  bool       // a job does not have what is limited
+	now      berth.Time // when it is asked for; what it had was asked for at 0
+}
+
+// scopesOf are those of what u asks for in an account, with a QOS, in a partition.
+func scopesOf() []policy.Scope {
+	return []policy.Scope{
+		{},
+		{Role: "user"},
+		{User: "u"},
+		{Account: "phys"},
+		{QOS: "high"},
+		{Partition: "gpu"},
+		{Account: policy.Every},
+		{QOS: policy.Every},
+		{Partition: policy.Every, Role: "user"},
+	}
 }
 
 // of returns a request of one part of a user.
@@ -33,12 +49,22 @@ func owned(id string, ready, deadline berth.Time, npe berth.Count, d berth.Durat
 	return r
 }
 
+// everywhere is a request with all that may have limits.
+func everywhere(r berth.Request) berth.Request {
+	if r.User == "u" {
+		r.Account, r.QOS, r.Partition = "phys", "high", "gpu"
+	}
+	return r
+}
+
 func oversteps() []overstep {
 	held := owned("x", 0, 100, 3, 100)
 	held.Hold = 61
 	other := owned("v", 0, 50, 3, 50) // so that under early binding x and a have different PEs
 	other.User = "v"
-	return []overstep{
+	unused := owned("a", 0, 120, 3, 20)
+	unused.NoShow = 5
+	list := []overstep{
 		{limit: policy.LimitHold, value: 60, ask: held, added: true, request: true},
 		{limit: policy.LimitLead, value: 100, ask: owned("x", 101, 300, 3, 100), request: true},
 		{limit: policy.LimitReservations, value: 1, had: []berth.Request{owned("a", 0, 100, 3, 100)}, ask: owned("x", 0, 100, 3, 100), added: true},
@@ -52,7 +78,18 @@ func oversteps() []overstep {
 			limit: policy.LimitPESeconds, value: 500, had: []berth.Request{owned("a", 0, 100, 3, 100)}, ask: owned("x", 0, 100, 3, 100), request: true,
 			extended: []berth.Request{owned("x", 0, 100, 3, 100)}, until: 200,
 		},
+		{limit: policy.LimitNoShow, value: 0, had: []berth.Request{unused}, ask: owned("x", 120, 320, 3, 100), added: true, request: true, now: 120},
 	}
+	for i := range list {
+		o := &list[i]
+		o.ask = everywhere(o.ask)
+		for _, had := range [][]berth.Request{o.had, o.extended} {
+			for k := range had {
+				had[k] = everywhere(had[k])
+			}
+		}
+	}
+	return list
 }
 
 // wayIn asks for what exceeds a limit in one way; it returns what came of it, empty if
@@ -81,13 +118,16 @@ func came(changes []change.Change, id string) string {
 }
 
 // begin returns an engine with what a user had before.
-func begin(t *testing.T, c engine.Config, had []berth.Request) *engine.Engine {
+func (o *overstep) begin(t *testing.T, c engine.Config, had []berth.Request) *engine.Engine {
 	t.Helper()
 	e := newEngine(t, c)
 	for _, r := range had {
 		if got := came(submit(t, e, 0, r), r.ID); got != "accepted" && got != "pending" {
 			t.Fatalf("%s: %s, want it within the limits", r.ID, got)
 		}
+	}
+	for at, due := e.Next(); due && at < o.now; at, due = e.Next() {
+		apply(t, e, at, engine.Wake())
 	}
 	return e
 }
@@ -99,14 +139,14 @@ func waysIn() []wayIn {
 			if reshape(&r); r.IsJob() && o.request {
 				return ""
 			}
-			return came(submit(t, begin(t, c, o.had), 0, r), "x")
+			return came(submit(t, o.begin(t, c, o.had), o.now, r), "x")
 		}
 	}
 	later := func(configure func(c *engine.Config)) func(*testing.T, engine.Config, *overstep) string {
 		return func(t *testing.T, c engine.Config, o *overstep) string {
 			configure(&c)
-			e := begin(t, c, o.had)
-			changes := submit(t, e, 0, o.ask)
+			e := o.begin(t, c, o.had)
+			changes := submit(t, e, o.now, o.ask)
 			for at, due := e.Next(); due && at < 400; at, due = e.Next() {
 				changes = append(changes, apply(t, e, at, engine.Wake())...)
 			}
@@ -130,11 +170,11 @@ func waysIn() []wayIn {
 		{"hold", ask(func(r *berth.Request) { r.Hold = max(r.Hold, 10) })},
 		{"job", ask(func(r *berth.Request) { r.Kind, r.Ready, r.Hold, r.Deadline = berth.KindJob, 0, 0, berth.Forever })},
 		{"array", func(t *testing.T, c engine.Config, o *overstep) string {
-			e := begin(t, c, o.had)
+			e := o.begin(t, c, o.had)
 			for i := range 5 {
 				part := *o.ask.Clone()
 				part.ID = fmt.Sprintf("x_%d", i+1)
-				if got := came(submit(t, e, 0, part), part.ID); got != "accepted" {
+				if got := came(submit(t, e, o.now, part), part.ID); got != "accepted" {
 					return got
 				}
 				if part.ID == "x_1" && len(c.Limits) == 0 {
@@ -146,16 +186,16 @@ func waysIn() []wayIn {
 		{"offer taken", func(t *testing.T, c engine.Config, o *overstep) string {
 			free := c
 			free.Limits = nil
-			offers, err := begin(t, free, o.had).Offers(&o.ask, 1)
+			offers, err := o.begin(t, free, o.had).Offers(&o.ask, 1)
 			if err != nil || len(offers) == 0 {
 				t.Fatal(offers, err)
 			}
 			r := offers[0].Request
 			r.Hold = max(o.ask.Hold, 10)
-			return came(submit(t, begin(t, c, o.had), 0, r), "x")
+			return came(submit(t, o.begin(t, c, o.had), o.now, r), "x")
 		}},
 		{"offers", func(t *testing.T, c engine.Config, o *overstep) string {
-			e := begin(t, c, o.had)
+			e := o.begin(t, c, o.had)
 			offers, err := e.Offers(&o.ask, 9)
 			if err != nil {
 				t.Fatal(err)
@@ -167,7 +207,7 @@ func waysIn() []wayIn {
 				}
 				r := offers[i].Request
 				r.Hold = 0
-				if got := came(submit(t, twin, 0, r), "x"); got != "accepted" {
+				if got := came(submit(t, twin, o.now, r), "x"); got != "accepted" {
 					return string(offers[i].Difference) + " " + got
 				}
 			}
@@ -177,15 +217,15 @@ func waysIn() []wayIn {
 			if o.added {
 				return ""
 			}
-			small := owned("x", 0, 50, 1, 10)
-			e := begin(t, c, append(slices.Clone(o.had), small))
+			small := everywhere(owned("x", 0, 50, 1, 10))
+			e := o.begin(t, c, append(slices.Clone(o.had), small))
 			return came(apply(t, e, 0, engine.Modify(&o.ask)), "x")
 		}},
 		{"extend", func(t *testing.T, c engine.Config, o *overstep) string {
 			if o.extended == nil {
 				return ""
 			}
-			e := begin(t, c, o.extended)
+			e := o.begin(t, c, o.extended)
 			return came(apply(t, e, 0, engine.ExtendFor("user", "x", o.until)), "x")
 		}},
 		{"at an instant", later(func(c *engine.Config) { c.Trigger = engine.TriggerOnInstant })},
@@ -198,39 +238,59 @@ func waysIn() []wayIn {
 	return ways
 }
 
-// Each limit holds whichever way a request comes in. Without the limit each of these
-// requests is served.
+// Each limit of each scope holds whichever way a request comes in, and the refusal says whose it is. Without the
+// limit each of these requests is served.
 func TestEveryLimitInEveryWay(t *testing.T) {
 	for _, binding := range bindings() {
-		var table strings.Builder
-		fmt.Fprintf(&table, "%s binding\n%-28s", binding, "way in")
-		for _, o := range oversteps() {
-			fmt.Fprintf(&table, " %-16s", o.limit)
-		}
-		for _, way := range waysIn() {
-			fmt.Fprintf(&table, "\n%-28s", way.name)
+		config := onePool(10, binding)
+		site := &config.Sites[0]
+		site.Partitions = []berth.Partition{{Name: "gpu", Pool: site.Pools[0].Name}}
+		tables := make([]strings.Builder, len(scopesOf()))
+		for i, scope := range scopesOf() {
+			fmt.Fprintf(&tables[i], "%s binding, limits of %+v\n%-28s", binding, scope, "way in")
 			for _, o := range oversteps() {
-				config := onePool(10, binding)
-				free := way.try(t, config, &o)
-				config.Limits = policy.EachUser(map[policy.LimitName]int64{o.limit: o.value})
-				got := way.try(t, config, &o)
-				switch {
-				case free == "":
-					got = "-"
-				case way.name != "offers" && free != "accepted" && free != "modified" && free != "extended" && free != "pending":
-					t.Errorf("%s, %s, %s: without the limit it is %s", binding, way.name, o.limit, free)
-				case strings.HasPrefix(way.name, "batch") && o.limit == policy.LimitShare && got == string(berth.DeadlineMissed):
-					got = "waits, " + got // there may be room later, until it is too late
-				case got != string(o.limit):
-					t.Errorf("%s, %s: %s does not hold: %s", binding, way.name, o.limit, got)
-				default:
-					got = "holds"
-				}
-				fmt.Fprintf(&table, " %-16s", got)
+				fmt.Fprintf(&tables[i], " %-16s", o.limit)
 			}
 		}
-		t.Log(table.String())
+		for _, way := range waysIn() {
+			for i := range tables {
+				fmt.Fprintf(&tables[i], "\n%-28s", way.name)
+			}
+			for _, o := range oversteps() {
+				config.Limits = nil
+				free := way.try(t, config, &o)
+				for i, scope := range scopesOf() {
+					got := "-"
+					if free != "" && scope.Takes(o.limit) {
+						config.Limits = policy.Limits{{Scope: scope, Name: o.limit, Value: o.value}}
+						got = way.holds(t, config, &o, free)
+					}
+					fmt.Fprintf(&tables[i], " %-16s", got)
+				}
+			}
+		}
+		for i := range tables {
+			t.Log(tables[i].String())
+		}
 	}
+}
+
+// holds says whether a limit holds in a way by which the same is served without it.
+func (w *wayIn) holds(t *testing.T, config engine.Config, o *overstep, free string) string {
+	got := w.try(t, config, o)
+	switch {
+	case w.name != "offers" && free != "accepted" && free != "modified" && free != "extended" && free != "pending":
+		t.Errorf("%+v, %s: without the limit it is %s", config.Limits, w.name, free)
+	case strings.HasPrefix(w.name, "batch") && o.limit == policy.LimitShare && got == string(berth.DeadlineMissed):
+		return "waits, " + got // there may be room later, until it is too late
+	case strings.HasPrefix(w.name, "batch") && o.limit == policy.LimitLead && config.Limits[0].Partition != "" && got == "accepted":
+		return "waits" // until it is ready, and is then promised from now on
+	case got != string(o.limit):
+		t.Errorf("%+v, %s: %s does not hold: %s", config.Limits, w.name, o.limit, got)
+	default:
+		return "holds"
+	}
+	return got
 }
 
 // A job is judged only by the pools that it may run in: it would be too long in the other.

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // Read access to the engine's state: the resource information, the bookkeeping, and the
@@ -253,6 +255,7 @@ func (e *Engine) LastEffect() (number uint64) {
 type Usage struct {
 	Open      int   // requests, jobs and reservations, pending ones included
 	Live      int   // reservations
+	Unused    int   // that went unused, where a limit counts them
 	PESeconds int64 // of those, as promised
 	Pools     []PoolUse
 }
@@ -269,8 +272,30 @@ type PoolUse struct {
 // user has, for each pool.
 func (e *Engine) Usage(user string) Usage { return e.usage(state.OfUser(user)) }
 
+// Limited returns the accounts, QOS and partitions that have limits: first those that the table
+// names, in its order; where each of them has some, then those accounts and QOS that have something which is
+// not over, and all partitions.
+func (e *Engine) Limited() (accounts, qualities, partitions []string) {
+	list := func(named, others []string) []string {
+		if !slices.Contains(named, policy.Every) {
+			return named
+		}
+		for _, name := range others {
+			if !slices.Contains(named, name) {
+				named = append(named, name)
+			}
+		}
+		return slices.DeleteFunc(named, func(name string) bool { return name == policy.Every })
+	}
+	limits := e.config.Limits
+	return list(limits.Accounts(), e.state.Accounts()), list(limits.Qualities(), e.state.Qualities()), e.finder.LimitedPartitions()
+}
+
 // AccountUsage is Usage of an account that has limits of its own.
 func (e *Engine) AccountUsage(account string) Usage { return e.usage(state.OfAccount(account)) }
+
+// QOSUsage is Usage of a QOS that has limits of its own.
+func (e *Engine) QOSUsage(qos string) Usage { return e.usage(state.OfQOS(qos)) }
 
 // PartitionUsage is Usage of the partitions of a name that have limits of their own. What is
 // pending has no partition yet, so that Open counts what is live. Pools are those that have it.
@@ -278,7 +303,7 @@ func (e *Engine) PartitionUsage(name string) Usage { return e.usage(state.OfPart
 
 func (e *Engine) usage(of state.Holder) Usage {
 	u := e.state.Usage(of)
-	usage := Usage{Open: e.state.Open(of), Live: u.Reservations, PESeconds: u.PESeconds}
+	usage := Usage{Open: e.state.Open(of), Live: u.Reservations, Unused: len(e.state.Unused(of)), PESeconds: u.PESeconds}
 	for i := range e.config.Sites {
 		site := &e.config.Sites[i]
 		for k := range site.Pools {

@@ -14,7 +14,8 @@
 // write the same journal at most one gets each number, and the other one
 // learns it by Conflict. An adapter that several servers share grants a lease with
 // a fencing number when it opens for writing, and answers Conflict once another
-// server has a later one. Nothing of it shows in the interfaces below.
+// server has a later one. Nothing of it shows in the interfaces below. The other servers
+// may read meanwhile, and follow: Last and Read see what is acknowledged.
 package journal
 
 import (

@@ -10,7 +10,7 @@ import (
 // LimitName names something that is limited.
 type LimitName string
 
-// What is limited. The engine asks those up to PESeconds when it decides; the others
+// What is limited. The engine asks those up to NoShow when it decides; the others
 // concern how a service is asked, and mean nothing to it.
 const (
 	LimitLead         LimitName = "lead"
@@ -20,6 +20,7 @@ const (
 	LimitReservations LimitName = "reservations"
 	LimitShare        LimitName = "share"
 	LimitPESeconds    LimitName = "pe_hours"
+	LimitNoShow       LimitName = "no_show"
 	LimitRate         LimitName = "rate"
 	LimitBurst        LimitName = "burst"
 	LimitStreams      LimitName = "streams"
@@ -53,6 +54,7 @@ var LimitKinds = []LimitKind{
 	{LimitLead, InSeconds, "how far ahead of now a reservation may start"},
 	{LimitReservations, InCount, "how many requests, jobs and reservations a user may have that are not over, pending ones included"},
 	{LimitActive, InCount, "how many live reservations a user may have, held ones included"},
+	{LimitNoShow, InCount, "how many reservations of a user may have gone unused in the last 30 days; with more than that there is no further one"},
 	{LimitLength, InSeconds, "the longest reservation or job, as long as it lasts at its pool"},
 	{LimitShare, InPermille, "which part of the PEs of each pool may be promised to a user at any one time; rounded up to a PE"},
 	{LimitPESeconds, InPESeconds, "how many PE-hours the live reservations of a user may come to, as promised"},
@@ -76,26 +78,35 @@ func LimitNamed(name LimitName) (LimitKind, bool) {
 // RoleUser is the role of those whose role is not known, as in a simulation.
 const RoleUser = "user"
 
-// Scope says for whom a limit counts. At most one of User, Account and Partition is given.
-// Without an account and a partition it is about users, and what is limited is counted for
-// each user by themselves. An account's or a partition's is about all that is promised in it
-// together, to all users. An empty role is every role.
+// NoShowWindow is over how long LimitNoShow counts.
+const NoShowWindow berth.Duration = 30 * 86_400
+
+// Every stands in a scope for each account, each QOS or each partition, by itself.
+const Every = "*"
+
+// Scope says for whom a limit counts. At most one of User, Account, QOS and Partition is given.
+// Without the last three it is about users, and what is limited is counted for
+// each user by themselves. That of an account, a QOS or a partition is about all that is promised
+// in it together, to all users; with Every it is about each of them by itself. An empty role is every role.
 type Scope struct {
 	Role      string `json:"role,omitempty"`      // of who asks
 	User      string `json:"user,omitempty"`      // in whose name
 	Account   string `json:"account,omitempty"`   // that the request names
+	QOS       string `json:"qos,omitempty"`       // that the request names
 	Partition string `json:"partition,omitempty"` // that takes the request in its pool
 }
 
-// Covers returns how narrow a scope is that counts for a user, an account or a partition
-// asked about by a role: a user's is narrower than a role's, and everyone's is 1. It is 0
+// Covers returns how narrow a scope is that counts for a user, an account, a QOS or a partition
+// asked about by a role: one with a name is narrower than a role's, and everyone's is 1, as is Every. It is 0
 // if the scope does not count for them.
 func (s Scope) Covers(of Scope) int {
-	if s.Account != of.Account || s.Partition != of.Partition || s.Role != "" && s.Role != of.Role || s.User != "" && s.User != of.User {
+	if s.Role != "" && s.Role != of.Role || s.User != "" && s.User != of.User ||
+		!about(s.Account, of.Account) || !about(s.QOS, of.QOS) || !about(s.Partition, of.Partition) {
 		return 0
 	}
+	named := s.User != "" || s.Account != "" && s.Account != Every || s.QOS != "" && s.QOS != Every || s.Partition != "" && s.Partition != Every
 	n := 1
-	if s.User != "" {
+	if named {
 		n += 2
 	}
 	if s.Role != "" {
@@ -104,13 +115,16 @@ func (s Scope) Covers(of Scope) int {
 	return n
 }
 
+// about reports whether a row with a name, or without one, is about a name, or about none.
+func about(row, of string) bool { return row == of || row == Every && of != "" }
+
 // Takes reports whether a limit may have this scope: how the service is asked is limited for
-// users alone, and what is pending has no partition yet.
+// users alone, what is pending has no partition yet, and it is who asks that does not come.
 func (s Scope) Takes(name LimitName) bool {
 	switch name {
 	case LimitRate, LimitBurst, LimitStreams, LimitRequest, LimitRemembered:
-		return s.Account == "" && s.Partition == ""
-	case LimitReservations:
+		return s.Account == "" && s.QOS == "" && s.Partition == ""
+	case LimitReservations, LimitNoShow:
 		return s.Partition == ""
 	}
 	return true
@@ -128,7 +142,7 @@ type Limit struct {
 
 // Limits is a table of limits, for all of it in one place. Of the rows of a name that
 // cover a user the one of the narrowest scope counts, of equals the last; so it is for an
-// account and for a partition. A request keeps to what is allowed to all three: none of them
+// account, a QOS and a partition. A request keeps to what is allowed to all of them: none
 // widens what another one limits. What no row covers has no limit. The zero value limits
 // nothing.
 type Limits []Limit
@@ -137,7 +151,7 @@ type Limits []Limit
 // RoleUser. Cost: O(rows).
 func (l Limits) Of(role, user string) Allowance { return l.For(Scope{Role: role, User: user}) }
 
-// For returns what is allowed to a user, an account or a partition that is asked about by
+// For returns what is allowed to a user, an account, a QOS or a partition that is asked about by
 // a role, RoleUser if that is empty. Cost: O(rows).
 func (l Limits) For(of Scope) Allowance {
 	if of.Role == "" {
@@ -164,7 +178,7 @@ func (l Limits) For(of Scope) Allowance {
 	return a
 }
 
-const numLimits = 12
+const numLimits = 13
 
 func limitIndex(name LimitName) int {
 	for i := range LimitKinds {
@@ -191,18 +205,41 @@ func (l Limits) Validate() error {
 		}
 		switch s := row.Scope; {
 		case known && !s.Takes(row.Name) && s.Partition != "":
-			return berth.Errorf(berth.Invalid, "limits", "%s of partition %q; limit it for a role, a user or, if it is %s, an account", row.Name, s.Partition, LimitReservations)
+			return berth.Errorf(berth.Invalid, "limits", "%s of partition %q; limit it for a role, a user or, if it is %s or %s, an account or a QOS", row.Name, s.Partition, LimitReservations, LimitNoShow)
 		case known && !s.Takes(row.Name):
-			return berth.Errorf(berth.Invalid, "limits", "%s of account %q; limit it for a role or a user", row.Name, s.Account)
-		case s.User != "" && s.Account != "" || s.User != "" && s.Partition != "" || s.Account != "" && s.Partition != "":
-			return berth.Errorf(berth.Invalid, "limits", "%s of user %q, account %q and partition %q; name one of them", row.Name, s.User, s.Account, s.Partition)
+			return berth.Errorf(berth.Invalid, "limits", "%s of account %q or QOS %q; limit it for a role or a user", row.Name, s.Account, s.QOS)
+		case s.names() > 1:
+			return berth.Errorf(berth.Invalid, "limits", "%s of user %q, account %q, QOS %q and partition %q; name one of them", row.Name, s.User, s.Account, s.QOS, s.Partition)
 		}
 	}
 	return nil
 }
 
-// Accounts returns the accounts that have limits of their own, in the order of the table.
+// names returns how many of a user, an account, a QOS and a partition a scope has.
+func (s Scope) names() (n int) {
+	for _, name := range [...]string{s.User, s.Account, s.QOS, s.Partition} {
+		if name != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Has reports whether some row is about a limit.
+func (l Limits) Has(name LimitName) bool {
+	return slices.ContainsFunc(l, func(row Limit) bool { return row.Name == name })
+}
+
+// Named reports whether a name is in a list of those that have limits, or Every is.
+func Named(list []string, name string) bool {
+	return slices.Contains(list, name) || slices.Contains(list, Every)
+}
+
+// Accounts returns the accounts that have limits of their own, in the order of the table, among them perhaps Every.
 func (l Limits) Accounts() []string { return l.names(func(s Scope) string { return s.Account }) }
+
+// Qualities returns the QOS that have limits of their own, likewise.
+func (l Limits) Qualities() []string { return l.names(func(s Scope) string { return s.QOS }) }
 
 // Partitions returns the partitions that have limits of their own, likewise.
 func (l Limits) Partitions() []string { return l.names(func(s Scope) string { return s.Partition }) }
@@ -224,7 +261,7 @@ func limitNames() []LimitName {
 	return names
 }
 
-// Allowance is what is allowed to one user, account or partition. The zero value allows everything.
+// Allowance is what is allowed to one user, account, QOS or partition. The zero value allows everything.
 type Allowance struct {
 	values [numLimits]int64 // one more than the limit, so that 0 is none
 }

@@ -42,6 +42,21 @@ func TestNarrowestLimitCounts(t *testing.T) {
 			}
 		}
 	}
+	of := func(s policy.Scope, value int64) policy.Limit {
+		return policy.Limit{Scope: s, Name: policy.LimitActive, Value: value}
+	}
+	rows := policy.Limits{
+		of(policy.Scope{Account: policy.Every, Role: "operator"}, 2), of(policy.Scope{Account: policy.Every}, 1), of(policy.Scope{Account: "phys"}, 3),
+		of(policy.Scope{QOS: policy.Every}, 4), of(policy.Scope{Partition: policy.Every}, 5), of(policy.Scope{QOS: "none"}, policy.NoLimit),
+	}
+	for want, asked := range map[int64]policy.Scope{
+		1: {Account: "chem"}, 2: {Account: "chem", Role: "operator"}, 3: {Account: "phys", Role: "operator"}, 4: {QOS: "high"}, 5: {Partition: "gpu"}, -1: {QOS: "none"}, -2: {User: "ann"},
+	} {
+		allowed := rows.For(asked)
+		if got, limited := allowed.Limit(policy.LimitActive); limited != (want > 0) || limited && got != want {
+			t.Errorf("%+v: %d %t, want %d", asked, got, limited, want)
+		}
+	}
 	allowed := policy.Limits{operators, row("operator", "", 5), all}.Of("operator", "bob")
 	if got, _ := allowed.Limit(policy.LimitActive); got != 5 {
 		t.Errorf("the last of two equals is 5, and %d counts", got)

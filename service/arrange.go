@@ -300,6 +300,10 @@ func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *
 	return did
 }
 
+// mayGoOn reports whether the site may be asked for something: it answers, and no other
+// server can have taken over.
+func (a *arranging) mayGoOn() bool { return a.done.silent < site.Patience && a.h.leads() == nil }
+
 // since is what is wanted at a site beyond what was wanted. It is nothing if any
 // of that is wanted no more, or otherwise: then that goes first, after a look.
 func (h *Host) since(k *keeper, state *site.State, want *wanted) wanted {
@@ -388,7 +392,7 @@ func (a *arranging) realise(ctx context.Context, wishes []wish, now berth.Time) 
 func (a *arranging) unstart(ctx context.Context, w *wish) {
 	a.done.changed = true
 	err := site.ErrNotTried
-	if a.done.silent < site.Patience {
+	if a.mayGoOn() {
 		err = a.carrier.Retire(ctx, w.Name)
 	}
 	if site.KindOf(err) == site.Conflict {
@@ -405,7 +409,7 @@ func (a *arranging) unstart(ctx context.Context, w *wish) {
 // reserve makes what is absent.
 func (a *arranging) reserve(ctx context.Context, absent []*wish) {
 	a.done.changed = a.done.changed || len(absent) > 0
-	if a.many == nil || len(absent) < 2 || a.done.silent >= site.Patience {
+	if a.many == nil || len(absent) < 2 || !a.mayGoOn() {
 		for _, w := range absent {
 			a.book(ctx, w, a.booker.Reserve)
 		}
@@ -428,7 +432,7 @@ func (a *arranging) book(ctx context.Context, w *wish, do func(context.Context, 
 
 // ask asks the site for something, unless it does not answer.
 func (a *arranging) ask(ctx context.Context, r *site.Reservation, do func(context.Context, site.Reservation) (site.Outcome, error)) (site.Outcome, error) {
-	if a.done.silent >= site.Patience {
+	if !a.mayGoOn() {
 		return site.Outcome{}, site.ErrNotTried
 	}
 	return do(ctx, *r)
@@ -465,7 +469,7 @@ func instant(t berth.Time) string { return time.Unix(int64(t), 0).UTC().Format(t
 // went well.
 func (a *arranging) try(ctx context.Context, p promise, what string, do func() error) bool {
 	err := site.ErrNotTried
-	if a.done.silent < site.Patience {
+	if a.mayGoOn() {
 		err = do()
 	}
 	return a.well(ctx, p, what, err)

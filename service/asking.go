@@ -384,7 +384,7 @@ func (c *Core) followAsking(in *input) {
 	}
 	for _, id := range in.delivery.agreed {
 		if k := c.card(id); k != nil && k.asking {
-			k.asking, k.version = false, k.version+1
+			c.agree(c.position.Number, id)
 		}
 	}
 }

@@ -16,7 +16,7 @@ const aside berth.Duration = 300 * 24 * 3600
 // retire takes down a reservation whose promise is elsewhere by now. One with jobs
 // stays until they are there too.
 func (a *arranging) retire(ctx context.Context, p promise, id string, name site.Name) {
-	if a.done.silent >= site.Patience {
+	if !a.mayGoOn() {
 		a.well(ctx, p, string(name), site.ErrNotTried)
 		return
 	}
@@ -106,7 +106,7 @@ func (a *arranging) takeUp(ctx context.Context, want *wanted) {
 // that its owner can do it.
 func (a *arranging) carry(ctx context.Context, p promise, id string, from, to site.Name) bool {
 	err := site.ErrNotTried
-	if a.done.silent < site.Patience {
+	if a.mayGoOn() {
 		err = a.carrier.Carry(ctx, from, to)
 	}
 	fresh := err != nil && site.KindOf(err) != site.Unreachable && ctx.Err() == nil && a.k.isNews(p, err)

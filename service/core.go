@@ -49,19 +49,22 @@ type Core struct {
 	// a site has none.
 	delivered map[string]map[string]uint64
 	flows     flows
+	series    seriesBook
+	hooks     hooks
 
 	asks func(*berth.Reservation) bool // whether a site is asked before a promise is told; nil if none is
 
 	// What a display follows, if one does: then the cards of earlier records are not
 	// written any more.
-	shows   bool
-	fresh   []*card        // cards written since takeShown, in order; one without a request is forgotten
-	flowed  []*flowCard    // workflows written since then, in order; one without a workflow is forgotten
-	touches []touch        // what holds PEs otherwise since then
-	arrived []string       // reservations that sites have otherwise since then
-	outages []berth.Outage // as they are; nil if they have to be asked for
-	public  *engine.Config // a copy of config; nil if there is none yet
-	notes   outageNotes
+	shows       bool
+	fresh       []*card        // cards written since takeShown, in order; one without a request is forgotten
+	seriesFresh []*seriesCard  // series written since then; one without a series is forgotten
+	flowed      []*flowCard    // workflows written since then, in order; one without a workflow is forgotten
+	touches     []touch        // what holds PEs otherwise since then
+	arrived     []string       // reservations that sites have otherwise since then
+	outages     []berth.Outage // as they are; nil if they have to be asked for
+	public      *engine.Config // a copy of config; nil if there is none yet
+	notes       outageNotes
 
 	found struct { // the promise that was asked of the engine last, for one list of changes
 		id      string
@@ -113,7 +116,7 @@ func newCore(config engine.Config, version string, keep int) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, taskEnds: map[string]berth.Time{}, delivered: map[string]map[string]uint64{}, flows: newFlows()}, nil
+	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, taskEnds: map[string]berth.Time{}, delivered: map[string]map[string]uint64{}, flows: newFlows(), series: newSeriesBook()}, nil
 }
 
 func newCards() *btree.BTreeG[*card] {
@@ -211,6 +214,7 @@ func (c *Core) seal(s *step, a *asked) *journal.Record {
 	}
 	c.place(rec)
 	c.heard(s.now, a)
+	c.owe(rec.Number, s.now, s.changes)
 	return rec
 }
 
@@ -252,7 +256,7 @@ func (c *Core) tell(a *asked, name keyName, o *outcome) {
 		name = keyName{}
 	}
 	t, r := told{name: name}, &o.Answer.Reservation
-	if o.Failed == nil && o.Flow == nil && c.leaves(&o.Answer) {
+	if o.Failed == nil && o.Flow == nil && o.Series == nil && c.leaves(&o.Answer) {
 		if t.version = r.Version; name != (keyName{}) || r.ID != a.id {
 			t.id = r.ID
 		}
@@ -353,11 +357,17 @@ func (c *Core) followPast(p *past) error {
 		c.noteTasks(in.tasks, p.number)
 	case in.delivery != nil:
 		c.noteDelivered(in.delivery)
+	case in.hooks != nil:
+		c.noteHooks(p.number, p.at, in.hooks)
 	}
 	c.follow(p.number, p.at, p.changes, false)
 	c.followAsking(in)
-	if in.sighting == nil && in.tasks == nil && in.delivery == nil && in.config == nil {
+	if in.sighting == nil && in.tasks == nil && in.delivery == nil && in.hooks == nil && in.config == nil {
 		c.heard(p.at, &in.asked)
+	}
+	c.owe(p.number, p.at, p.changes)
+	if in.delivery != nil {
+		c.oweAgreed(p.number, p.at, in.delivery.agreed)
 	}
 	return nil
 }
@@ -428,9 +438,14 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 			if told {
 				c.touchOutage(x, now)
 			}
+		case change.Accepted, change.SeriesPromised, change.SeriesRefused:
+			c.followSeries(now, x, number)
 		}
-		if flow := c.followFlow(now, x, number); flow != nil && told {
-			c.flowNews = append(c.flowNews, flowNews{what: string(x.Kind), flow: flow})
+		if flow := c.followFlow(now, x, number); flow != nil {
+			if told {
+				c.flowNews = append(c.flowNews, flowNews{what: string(x.Kind), flow: flow})
+			}
+			c.hooks.followFlow(i, x.Kind, flow)
 		}
 		if x.ID == "" && x.Kind != change.Accepted {
 			continue

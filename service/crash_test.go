@@ -68,6 +68,11 @@ func serveForever(place string) error {
 	}
 	var told sync.Mutex
 	out := bufio.NewWriter(os.Stdout)
+	if os.Getenv(crashHooks) != "" {
+		if err := tellNotices(h, &told, out); err != nil {
+			return err
+		}
+	}
 	return load(context.Background(), h, uint64(os.Getpid()), func(line string) error {
 		told.Lock()
 		defer told.Unlock()
@@ -317,7 +322,7 @@ func killAgain(t *testing.T, place string, env []string, enough func(crashStore)
 
 // killed runs a service until it has given n answers, and some time longer,
 // and kills it. What it told before it died counts.
-func killed(ctx context.Context, program string, env []string, count int, longer time.Duration, told answers) error {
+func killed(ctx context.Context, program string, env []string, count int, longer time.Duration, told interface{ add(line string) }) error {
 	child := exec.CommandContext(ctx, program)
 	child.Env = append(os.Environ(), env...)
 	child.SysProcAttr = withparent.Attr()

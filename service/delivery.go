@@ -161,6 +161,7 @@ func (h *Host) tellDelivered(ctx context.Context, k *keeper, want *wanted, did *
 		}
 		rec := h.core.deliver(h.clock(), &news)
 		told := h.agree(rec.Number, news.agreed)
+		h.core.oweAgreed(rec.Number, rec.At, news.agreed)
 		decided := h.decided(told)
 		h.counts.add(told)
 		h.persist(rec, consequences{news: told})

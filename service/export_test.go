@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -9,6 +10,9 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/internal/wire"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/record"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -185,3 +189,57 @@ func (h *Host) RecordSince(ctx context.Context, from uint64, since berth.Time, f
 
 // MadeAt is madeAt.
 var MadeAt = madeAt
+
+// OweAtMost has hooks be owed no more than some notices.
+func (h *Host) OweAtMost(ctx context.Context, most int) error {
+	return look(ctx, h, func() error {
+		h.core.hooks.most = most
+		return nil
+	})
+}
+
+// SameAgain returns an error if the hooks of a host are not as a core has them that follows the journal
+// from its first record on.
+func SameAgain(ctx context.Context, h *Host, store journal.Reader) error {
+	return look(ctx, h, func() error {
+		var decoder record.Decoder
+		again, err := newCore(h.core.config, "test", 1<<30)
+		if err != nil {
+			return err
+		}
+		again.hooks.most = h.core.hooks.most
+		for rec, err := range store.Read(ctx, 1) {
+			if err == nil {
+				err = again.Follow(&rec, &decoder)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if again.position.Number != h.core.position.Number {
+			return nil // not all is durable
+		}
+		write := func(c *Core) []byte {
+			w := wire.Writer(nil)
+			s := saved{Hooks: c.savedHooks()}
+			s.code(w)
+			return w.Bytes()
+		}
+		is, was := write(h.core), write(again)
+		if !bytes.Equal(is, was) {
+			return fmt.Errorf("hooks are %d bytes, followed again %d: %+v\n%+v", len(is), len(was), h.core.savedHooks(), again.savedHooks())
+		}
+		restored, err := restoreCore(must(h.core.Snapshot()), h.core.position, "test", 1<<30)
+		if err == nil && !bytes.Equal(write(restored), is) {
+			err = fmt.Errorf("hooks of a snapshot are others")
+		}
+		return err
+	})
+}
+
+func must(data []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return data
+}

@@ -26,6 +26,7 @@ import (
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
 	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/notice"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -43,6 +44,8 @@ type golden struct {
 	// Keys is the hash of what is remembered under keys; empty in what was noted before answers
 	// could refer to reservations.
 	Keys string `json:"keys,omitempty"`
+	// Hooks is the hash of the receivers of notices and what they are owed; empty if there are none.
+	Hooks string `json:"hooks,omitempty"`
 	// State is the hash of the engine's state, and Export that of the records as lines:
 	// what this version says of them.
 	State  string `json:"state"`
@@ -99,7 +102,10 @@ func goldenOf(t *testing.T, store journal.Store) (g golden) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.State, g.Cards, g.Keys = core.engine.Hash(), cardsHash(t, core), keysHash(core)
+	g.State, g.Cards, g.Keys, g.Hooks = core.engine.Hash(), cardsHash(t, core), keysHash(core), hooksHash(core)
+	if hooks := hooksHash(whole); hooks != g.Hooks {
+		t.Errorf("from the first record hooks are %s, from the snapshot %s", hooks, g.Hooks)
+	}
 	if keys := keysHash(whole); keys != g.Keys {
 		t.Errorf("from the first record what is remembered under keys is %s, from the snapshot %s", keys, g.Keys)
 	}
@@ -108,6 +114,9 @@ func goldenOf(t *testing.T, store journal.Store) (g golden) {
 	}
 	if a, b := core.savedTasks(), whole.savedTasks(); !reflect.DeepEqual(a, b) {
 		t.Errorf("from the first record the tasks are %+v, from the snapshot %+v", b, a)
+	}
+	if a, b := core.savedSeries(), whole.savedSeries(); !reflect.DeepEqual(a, b) {
+		t.Errorf("from the first record the series are %+v, from the snapshot %+v", b, a)
 	}
 	if a, b := core.savedDelivered(), whole.savedDelivered(); !reflect.DeepEqual(a, b) {
 		t.Errorf("from the first record what sites have is %+v, from the snapshot %+v", b, a)
@@ -153,6 +162,20 @@ func keysHash(c *Core) string {
 		w := wire.Writer(nil)
 		k.code(w)
 		_, _ = sum.Write(w.Bytes()) // a hash takes everything
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+func hooksHash(c *Core) string {
+	sum := sha256.New()
+	list := c.savedHooks()
+	for i := range list {
+		w := wire.Writer(nil)
+		list[i].code(w)
+		_, _ = sum.Write(w.Bytes()) // a hash takes everything
+	}
+	if len(list) == 0 {
+		return ""
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
@@ -237,8 +260,8 @@ func TestGoldenJournalsAreReadAsEver(t *testing.T) {
 			}
 		})
 	}
-	if len(inputs) != madeInput {
-		t.Errorf("forms of inputs in all of them: %v, want 1 to %d", slices.Sorted(maps.Keys(inputs)), madeInput)
+	if len(inputs) != hookInput {
+		t.Errorf("forms of inputs in all of them: %v, want 1 to %d", slices.Sorted(maps.Keys(inputs)), hookInput)
 	}
 }
 
@@ -311,8 +334,11 @@ type goldenWriter struct {
 	ids   []string
 	flows int // workflows so far
 	told  int // answers about them
+	// series are the series so far, and seriesTold the answers about them.
+	series, seriesTold int
 	// hauled is how many live tasks that move data were seen, between events.
 	hauled int
+	timely int // how often a notice was told that follows from the time alone, and its request was not over
 }
 
 func (w *goldenWriter) append(rec *journal.Record) {
@@ -355,10 +381,18 @@ func (w *goldenWriter) write() {
 		}
 		w.append(rec)
 		if round == 0 {
+			w.hook(&hookNews{by: Origin{User: "ann", Role: User, Token: "t1"}, put: []Hook{
+				{ID: "h1", User: "ann", Form: WebhookForm, Host: "hooks.example.org", Note: "on-call", Kinds: everyKind(), Starts: 900, Ends: 600, Unused: 600, Created: w.now, Parent: "t1", Sealed: []byte{1, 2, 3}},
+				{ID: "h2", Form: ChatForm, Host: "chat.example.org", Kinds: everyKind(), Site: "managed", Text: "{link} {kind}", Created: w.now, Rotated: w.now, Parent: "socket", Sites: "managed,plain"},
+				{ID: "h3", User: "ann", Form: WebhookForm, Kinds: []notice.Kind{notice.Granted}},
+			}})
 			w.move()
 		}
-		for range 200 {
-			w.step()
+		w.send()
+		for i := range 200 {
+			if w.step(); i%20 == 0 {
+				w.send()
+			}
 		}
 		if round == 1 { // so that records follow a snapshot
 			w.task(site.Running, TaskStarted)
@@ -380,8 +414,62 @@ func (w *goldenWriter) write() {
 	w.task(site.Ended, TaskEnded)
 	w.deliver(&delivery{site: "managed", news: []delivered{{w.id(), 3}, {w.id(), 0}}})
 	w.wakeAll()
-	if w.told == 0 || w.hauled == 0 {
-		w.t.Errorf("%d answers are about workflows, %d tasks move data; want some", w.told, w.hauled)
+	w.send()
+	w.hook(&hookNews{disabled: []disabledHook{{"h3", "410 Gone"}}, tests: []string{"h1", "h3"}})
+	again := w.core.hooks.byID["h3"].Hook
+	again.Disabled = ""
+	w.hook(&hookNews{put: []Hook{again}})
+	w.hook(&hookNews{removed: []string{"h2"}})
+	if s := w.core.hooks.byID["h1"]; len(s.owed) == 0 || len(s.dead) == 0 || len(s.done) == 0 || w.timely == 0 {
+		w.t.Errorf("hook h1 waits for %d notices, %d are dead, %d done, and %d were by the time; want some of each", len(s.owed), len(s.dead), len(s.done), w.timely)
+	}
+	if whole, err := history(context.Background(), w.store); err != nil || hooksHash(whole) != hooksHash(w.core) {
+		w.t.Errorf("hooks are others when the records are followed (%v)", err)
+	}
+	if w.told == 0 || w.hauled == 0 || w.seriesTold == 0 {
+		w.t.Errorf("%d answers are about workflows, %d about series, %d tasks move data; want some", w.told, w.seriesTold, w.hauled)
+	}
+}
+
+func everyKind() (list []notice.Kind) {
+	for _, a := range notice.Kinds() {
+		list = append(list, a.Kind)
+	}
+	return list
+}
+
+func (w *goldenWriter) hook(n *hookNews) { w.append(w.core.hookRecord(w.now, n)) }
+
+// send has notices be due by the time, tried, delivered, given up and sent again.
+func (w *goldenWriter) send() {
+	n := hookNews{}
+	for _, id := range slices.Sorted(maps.Keys(w.core.hooks.byID)) {
+		s := w.core.hooks.byID[id]
+		w.core.cards.Scan(func(k *card) bool {
+			for _, kind := range byTime() {
+				n.due = append(n.due, dueNotice{id, k.id, kind})
+			}
+			return true
+		})
+		for i, o := range s.owed {
+			t := Try{At: w.now + berth.Time(i), Status: 200}
+			if i%2 == 1 {
+				t = Try{At: w.now, Words: "connection refused"}
+			}
+			n.tried = append(n.tried, tried{id, o.Number, t})
+			if i == 1 {
+				for range 12 {
+					n.tried = append(n.tried, tried{id, o.Number, t})
+				}
+			}
+		}
+		for _, o := range s.done[:len(s.done)/2] {
+			n.again = append(n.again, sentAgain{id, o.Number})
+		}
+	}
+	w.hook(&n)
+	for _, s := range w.core.hooks.byID {
+		w.timely += len(s.told)
 	}
 }
 
@@ -396,6 +484,7 @@ func (w *goldenWriter) deliver(d *delivery) {
 	for _, id := range d.agreed {
 		w.core.agree(rec.Number, id)
 	}
+	w.core.oweAgreed(rec.Number, rec.At, d.agreed)
 	w.append(rec)
 }
 
@@ -452,6 +541,11 @@ func (w *goldenWriter) step() {
 				Workflow: flow.view(w.core.card), Offers: []engine.WorkflowOffer{{Workflow: berth.Workflow{Deadline: w.now + 99, Algorithm: "bd-cpar"}, End: w.now + 98, PESeconds: 97, Critical: []string{"a"}}},
 			}})
 			w.told++
+		} else if s := w.core.series.byID[a.id]; s != nil {
+			w.core.tell(&a, keyName{}, &outcome{Series: &SeriesAnswer{
+				Series: s.view(w.core.card), Offers: []OccurrenceOffers{{Number: 2, Offers: []Offer{{ID: "5d1c", Expires: w.now + 9, Offer: engine.Offer{Difference: engine.OfferLater, Request: s.s.Requests()[0]}}}}},
+			}})
+			w.seriesTold++
 		} else {
 			w.core.tell(&a, keyName{}, &outcome{Failed: berth.Errorf(berth.Conflict, "id", "an answer")})
 		}
@@ -570,6 +664,35 @@ func (w *goldenWriter) report() engine.Event {
 	return engine.Report(w.id(), berth.Succeeded, "")
 }
 
+// submitSeries submits a series of up to five occurrences. Some overlap.
+func (w *goldenWriter) submitSeries() engine.Event {
+	s := &berth.Series{ID: fmt.Sprint("s", w.series), Rule: "every 10 minutes", Zone: "Europe/Berlin", Request: *w.request("")}
+	n := 1 + w.rng.IntN(5)
+	s.Least = []int{1, n, n/2 + 1}[w.rng.IntN(3)]
+	ready, length := s.Request.Ready, s.Request.Deadline-s.Request.Ready
+	for i := range n {
+		s.Occurrences = append(s.Occurrences, berth.Occurrence{Ready: max(w.now, ready), Deadline: max(w.now, ready) + length, Shift: berth.Shifts()[i%3]})
+		ready = max(w.now, ready) + berth.Time(100+w.rng.IntN(900))
+	}
+	w.series++
+	return engine.SubmitSeries(s)
+}
+
+// cancelSeries gives back some of one of the last series.
+func (w *goldenWriter) cancelSeries() engine.Event {
+	s := w.core.series.byID[fmt.Sprint("s", max(0, w.series-1-w.rng.IntN(3)))]
+	if s == nil {
+		return engine.Wake()
+	}
+	var of []string
+	for _, id := range s.reservations[w.rng.IntN(len(s.reservations)):] {
+		if id != "" {
+			of = append(of, id)
+		}
+	}
+	return engine.CancelSeries(s.id, of)
+}
+
 func (w *goldenWriter) draw() engine.Event {
 	early, late := berth.PoolID("managed", "early"), berth.PoolID("plain", "late")
 	for r := range w.core.engine.Reservations() {
@@ -578,7 +701,11 @@ func (w *goldenWriter) draw() engine.Event {
 		}
 	}
 	pes := berth.NewPESet(berth.Run{Lo: berth.PE(w.rng.IntN(3)), Hi: berth.PE(4 + w.rng.IntN(3))})
-	switch w.rng.IntN(36) {
+	switch w.rng.IntN(40) {
+	case 36, 37, 38:
+		return w.submitSeries()
+	case 39:
+		return w.cancelSeries()
 	case 26, 27, 28:
 		return w.submitFlow()
 	case 29, 30, 31, 32, 33:

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +44,9 @@ type Options struct {
 	// FaultFolder is where faults of the program are kept, for reports and to know them
 	// again; empty for nowhere.
 	FaultFolder string
+	// Leads, where several servers share a journal, returns nil while no other one can lead:
+	// else sites are not touched and nothing is taken. It is asked often. nil is for ever.
+	Leads func() error
 	// Clock returns the time, Monotonic how much has passed, whatever the clock says,
 	// and Uptime for how long the machine has been up; nil are the machine's. Only tests
 	// set them.
@@ -65,7 +70,8 @@ const (
 type Host struct {
 	options Options
 	log     *slog.Logger
-	core    *Core // of the loop alone
+	core    *Core         // of the loop alone
+	leader  func() string // of a host that stands by; nil of one that leads
 	writer  *journal.Writer
 	sealing sealing
 
@@ -110,6 +116,7 @@ type Host struct {
 	}
 	snapshots snapshots
 	planner   planner
+	courier   courier
 
 	faults sync.Once // the first one counts
 	fault  atomic.Pointer[Fault]
@@ -128,22 +135,38 @@ type Host struct {
 // of code Conflict if it is that of a watch and the site is served now, or the
 // other way round.
 func Open(ctx context.Context, options Options) (*Host, error) {
-	if options.Log == nil {
-		options.Log = slog.New(slog.DiscardHandler)
-	}
-	options.Keep = cmp.Or(options.Keep, defaultKeep)
-	if options.SnapshotEvery == 0 {
-		options.SnapshotEvery = defaultSnapshotEvery
-	}
-	options.turn = cmp.Or(options.turn, slice/4)
-	tellFaults(&options)
-	core, err := recoverAtStart(ctx, &options)
-	if f := faultOf(err); f != nil {
-		f.keep(&options)
-	}
+	core, err := recovered(ctx, &options)
 	if err != nil {
 		return nil, err
 	}
+	return start(options, core)
+}
+
+// settle fills in what is not said.
+func (o *Options) settle() {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Keep = cmp.Or(o.Keep, defaultKeep)
+	if o.SnapshotEvery == 0 {
+		o.SnapshotEvery = defaultSnapshotEvery
+	}
+	o.turn = cmp.Or(o.turn, slice/4)
+}
+
+// recovered returns a core at the end of the journal.
+func recovered(ctx context.Context, options *Options) (*Core, error) {
+	options.settle()
+	tellFaults(options)
+	core, err := recoverAtStart(ctx, options)
+	if f := faultOf(err); f != nil {
+		f.keep(options)
+	}
+	return core, err
+}
+
+// newHost returns a host of a core that shows what it holds and does nothing yet.
+func newHost(options Options, core *Core) *Host {
 	h := &Host{
 		options: options, log: options.Log, core: core,
 		line: newLine(), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
@@ -154,14 +177,24 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	if err := h.timekeeper.err(); err != nil {
 		h.log.Error("the clock is not believed", "error", err)
 	}
+	h.occupancy.guard = h.Guard
+	core.diarist = diarist{read: &h.drawings.readers}
+	h.durable.number = core.position.Number
+	h.display.begin(core)
+	h.courier = courier{host: h, wake: make(chan struct{}, 1), of: map[string]*receiver{}}
+	h.courier.show(core.hooks.show(slices.Sorted(maps.Keys(core.hooks.byID))))
+	h.snapshots.begin(core.stored)
+	fleet := core.config.Sites // not where the core has them, which is written
+	h.fleet.Store(&fleet)
+	return h
+}
+
+// start begins to serve what a core holds, all of it durable.
+func start(options Options, core *Core) (*Host, error) {
+	h := newHost(options, core)
 	if err := h.checkShadows(); err != nil {
 		return nil, err
 	}
-	h.occupancy.guard = h.Guard
-	core.diarist.read = &h.drawings.readers
-	h.durable.number = core.position.Number
-	h.display.begin(core)
-	h.snapshots.begin(core.stored)
 	h.sealing.begin(core)
 	h.writer = journal.NewWriter(guarded{options.Journal, &h.sealing}, h.appendFailed)
 	rec, err := core.Configure(h.clock(), options.Config)
@@ -172,7 +205,7 @@ func Open(ctx context.Context, options Options) (*Host, error) {
 	if rec != nil {
 		h.persist(rec, consequences{})
 	}
-	fleet := core.config.Sites // not where the core has them, which is written
+	fleet := core.config.Sites
 	h.fleet.Store(&fleet)
 	h.startManagers()
 	h.startTasks()
@@ -214,12 +247,15 @@ func (h *Host) Close() error {
 	<-h.stopped
 	h.closeOnce.Do(func() {
 		h.stopManagers()
-		h.closeErr = h.writer.Close()
+		h.courier.end()
+		if h.writer != nil { // else it stands by
+			h.closeErr = h.writer.Close()
+		}
 		h.hearers.close()
 		h.occupancy.close()
 		close(h.closed)
 		h.snapshots.end()
-		if h.closeErr == nil && h.fault.Load() == nil && h.core.position.Number > h.snapshots.stored {
+		if h.writer != nil && h.closeErr == nil && h.fault.Load() == nil && h.core.position.Number > h.snapshots.stored {
 			h.core.position = h.sealing.last // with its hash: all is written
 			h.closeErr = caught(h.core.position.Number, "making a snapshot", func() error { return h.saveSnapshot(context.Background(), h.core) })
 			if f := faultOf(h.closeErr); f != nil {
@@ -482,6 +518,7 @@ func (c *consequences) come(err error) {
 	h.durable.reach(c.shown.number, err)
 	if err == nil {
 		h.hearers.tell(c.news)
+		h.courier.show(c.shown.hooks)
 		h.occupancy.tell(c.shown.touches, c.shown.number)
 	}
 	for i := range c.decided {
@@ -539,6 +576,12 @@ func (h *Host) Ready() error {
 	h.mu.Unlock()
 	if dead != nil {
 		return dead
+	}
+	if err := h.standsBy(); err != nil {
+		return err
+	}
+	if err := h.leads(); err != nil {
+		return err
 	}
 	return h.timekeeper.err()
 }

@@ -19,6 +19,7 @@ const (
 	askedInput  = 5 // who asked for what under which key, the answers given with it, and an event
 	tasksInput  = 6 // what was seen of tasks at a site; nothing is decided
 	madeInput   = 7 // what a site has of promises; nothing is decided
+	hookInput   = 8 // what is new of receivers of notices; nothing is decided
 )
 
 // Origin says who asked for something, and how he came in.
@@ -56,15 +57,17 @@ type asked struct {
 	event  []byte // as the journal writes it; empty if nothing is decided
 }
 
+func codeOrigin(c *wire.Coder, o *Origin) {
+	wire.Name(c, 1, &o.User)
+	wire.Name(c, 2, &o.Role)
+	wire.Name(c, 3, &o.Token)
+	wire.Name(c, 4, &o.Address)
+	wire.String(c, 5, &o.Request)
+	c.End()
+}
+
 func (a *asked) code(c *wire.Coder) {
-	wire.Struct(c, 1, &a.by, a.by == Origin{}, func(c *wire.Coder, o *Origin) {
-		wire.Name(c, 1, &o.User)
-		wire.Name(c, 2, &o.Role)
-		wire.Name(c, 3, &o.Token)
-		wire.Name(c, 4, &o.Address)
-		wire.String(c, 5, &o.Request)
-		c.End()
-	})
+	wire.Struct(c, 1, &a.by, a.by == Origin{}, codeOrigin)
 	wire.Name(c, 2, &a.key.User)
 	wire.String(c, 3, &a.key.Name)
 	body := a.key.Body[:]
@@ -96,6 +99,7 @@ type input struct {
 	sighting *sighting
 	tasks    *taskLook
 	delivery *delivery
+	hooks    *hookNews
 }
 
 // appendInput appends an event and who asked for it.
@@ -142,8 +146,8 @@ func appendDelivery(dst []byte, d *delivery) []byte {
 	return w.Bytes()
 }
 
-// parseInput reads what appendInput, appendConfig, appendSighting, appendTasks or
-// appendDelivery wrote.
+// parseInput reads what appendInput, appendConfig, appendSighting, appendTasks,
+// appendDelivery or appendHooks wrote.
 func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 	if len(payload) == 0 {
 		return in, berth.Errorf(berth.Invalid, "event", "an empty one")
@@ -171,6 +175,11 @@ func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 		in.delivery = new(delivery)
 		in.delivery.code(r)
 		return in, r.Done()
+	case hookInput:
+		r := wire.Reader(rest)
+		in.hooks = new(hookNews)
+		in.hooks.code(r)
+		return in, r.Done()
 	case askedInput:
 		r := wire.Reader(rest)
 		in.asked.code(r)
@@ -194,7 +203,7 @@ func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 		rest = rest[copy(in.asked.key.Body[:], rest):]
 	case plainInput:
 	default:
-		return in, berth.Errorf(berth.Invalid, "event", "of form %d; this program reads 1 to 7, a newer one may read it", form)
+		return in, berth.Errorf(berth.Invalid, "event", "of form %d; this program reads 1 to 8, a newer one may read it", form)
 	}
 	event, err := decoder.Event(rest)
 	in.event = &event
@@ -206,8 +215,11 @@ func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 
 // subject returns the id of what an event is about, empty if it is about none.
 func subject(event *engine.Event) string {
-	if event.Request != nil {
+	switch {
+	case event.Request != nil:
 		return event.Request.ID
+	case event.Series != nil:
+		return event.Series.ID
 	}
 	return event.ID
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -126,7 +127,8 @@ func (k *keeper) promiseOf(name site.Name) promise {
 }
 
 func (h *Host) startManagers() {
-	for name, manager := range h.options.Managers {
+	for _, name := range slices.Sorted(maps.Keys(h.options.Managers)) {
+		manager := h.options.Managers[name]
 		manager.Every = cmp.Or(manager.Every, 5*time.Second)
 		manager.Horizon = cmp.Or(manager.Horizon, 60)
 		if a, goes := manager.Adapter.(site.Clocked); goes {
@@ -337,6 +339,9 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	if len(strangers) > 0 {
 		k.refuse(state, &want, strangers)
 		return false
+	}
+	if h.leads() != nil {
+		return false // what is wanted here is not what the leader wants
 	}
 	did := h.arrange(ctx, k, state, &want)
 	if did.changed {

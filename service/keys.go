@@ -358,11 +358,12 @@ func (ks *keys) restore(list []savedKey) {
 	}
 }
 
-// outcome is what came of something that was asked: an answer, one about a workflow, or an
+// outcome is what came of something that was asked: an answer, one about a workflow or a series, or an
 // error of the module's.
 type outcome struct {
 	Answer Answer
 	Flow   *FlowAnswer
+	Series *SeriesAnswer
 	Failed *berth.Error
 	// Others are further mistakes that were told with Failed.
 	Others []*berth.Error
@@ -440,7 +441,7 @@ func readOutcome(data []byte) (o outcome, err error) {
 }
 
 func (o *outcome) code(c *wire.Coder) {
-	wire.Struct(c, 1, &o.Answer.Reservation, o.Failed != nil || o.Flow != nil, codeReservation)
+	wire.Struct(c, 1, &o.Answer.Reservation, o.Failed != nil || o.Flow != nil || o.Series != nil, codeReservation)
 	wire.Pointer(c, 2, &o.Answer.Refusal, wire.Refusal)
 	wire.List(c, 3, &o.Answer.Offers, codeOffer)
 	wire.Pointer(c, 4, &o.Failed, codeError)
@@ -451,6 +452,7 @@ func (o *outcome) code(c *wire.Coder) {
 		}
 		codeError(c, *e)
 	})
+	wire.Pointer(c, 7, &o.Series, codeSeriesAnswer)
 	c.End()
 }
 

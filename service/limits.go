@@ -65,28 +65,33 @@ type Quota struct {
 	Sites []string
 }
 
-// SharedQuota is the limits of an account or a partition, which count all that is promised in
+// SharedQuota is the limits of an account, a QOS or a partition, which count all that is promised in
 // it.
 type SharedQuota struct {
-	Account, Partition string    // one of them
-	Limits             []Allowed // as in a Quota, of those that an account or a partition may have
+	Account, QOS, Partition string    // one of them
+	Limits                  []Allowed // as in a Quota, of those that an account, a QOS or a partition may have
 }
 
-// SharedQuotas returns the limits of the accounts and the partitions that have any, for users,
-// as they count now. The error is of code Denied unless an operator of all sites asks.
+// SharedQuotas returns the limits of the accounts, the QOS and the partitions that have any, for users,
+// as they count now. Where each account or QOS has some, those are listed that are named or have something. The error is of code Denied unless an operator of all sites asks.
 func (h *Host) SharedQuotas(ctx context.Context, by Principal) ([]SharedQuota, error) {
 	if !by.Can(Operator) || !by.Sites.All() {
-		return nil, berth.Errorf(berth.Denied, "role", "only an operator of all sites sees the limits of accounts and partitions; ask with such a token")
+		return nil, berth.Errorf(berth.Denied, "role", "only an operator of all sites sees the limits of accounts, QOS and partitions; ask with such a token")
 	}
 	return call(ctx, h, by.User, func(answer func([]SharedQuota, error)) {
 		h.awake()
 		limits, e := h.core.config.Limits, h.core.engine
 		var list []SharedQuota
-		for _, name := range limits.Accounts() {
+		accounts, qualities, partitions := e.Limited()
+		for _, name := range accounts {
 			q := sharedQuota(policy.Scope{Account: name}, limits, e.AccountUsage(name))
 			list = append(list, q)
 		}
-		for _, name := range limits.Partitions() {
+		for _, name := range qualities {
+			q := sharedQuota(policy.Scope{QOS: name}, limits, e.QOSUsage(name))
+			list = append(list, q)
+		}
+		for _, name := range partitions {
 			q := sharedQuota(policy.Scope{Partition: name}, limits, e.PartitionUsage(name))
 			list = append(list, q)
 		}
@@ -94,10 +99,10 @@ func (h *Host) SharedQuotas(ctx context.Context, by Principal) ([]SharedQuota, e
 	})
 }
 
-// sharedQuota is the quota of an account or a partition.
+// sharedQuota is the quota of an account, a QOS or a partition.
 func sharedQuota(of policy.Scope, limits policy.Limits, usage engine.Usage) SharedQuota {
 	everywhere := func(string) bool { return true }
-	return SharedQuota{Account: of.Account, Partition: of.Partition, Limits: countedLimits(limits.For(of), &usage, true, of.Takes, everywhere)}
+	return SharedQuota{Account: of.Account, QOS: of.QOS, Partition: of.Partition, Limits: countedLimits(limits.For(of), &usage, true, of.Takes, everywhere)}
 }
 
 // countedLimits lists the limits of an allowance of some kinds, with what counts towards each: shares of the pools of
@@ -114,6 +119,8 @@ func countedLimits(allowance policy.Allowance, usage *engine.Usage, counted bool
 			a.Counted, a.Used = counted, int64(usage.Open)
 		case policy.LimitActive:
 			a.Counted, a.Used = true, int64(usage.Live)
+		case policy.LimitNoShow:
+			a.Counted, a.Used = a.Limited, int64(usage.Unused) // is counted where there is such a limit
 		case policy.LimitPESeconds:
 			a.Counted, a.Used = true, usage.PESeconds
 		case policy.LimitShare:

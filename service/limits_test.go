@@ -209,7 +209,7 @@ func TestUsedLimitsAreOfWhatMayBeSeen(t *testing.T) {
 	}
 }
 
-// An operator of all sites sees what each account and partition has, of whichever user, also after
+// An operator of all sites sees what each account, QOS and partition has, of whichever user, also after
 // a restart.
 func TestLimitsOfAccountsAndPartitions(t *testing.T) {
 	c := &clock{}
@@ -218,6 +218,7 @@ func TestLimitsOfAccountsAndPartitions(t *testing.T) {
 	config.Sites[0].Partitions = []berth.Partition{{Name: "gpu", Pool: "p"}}
 	config.Limits = policy.Limits{
 		{Scope: policy.Scope{Account: "phys"}, Name: policy.LimitActive, Value: 2},
+		{Scope: policy.Scope{QOS: policy.Every}, Name: policy.LimitActive, Value: 9},
 		{Scope: policy.Scope{Partition: "gpu"}, Name: policy.LimitShare, Value: 250},
 	}
 	open := func() (*service.Host, func()) {
@@ -238,7 +239,7 @@ func TestLimitsOfAccountsAndPartitions(t *testing.T) {
 	h, stop := open()
 	ask := func(who service.Ask, npe berth.Count) service.Answer {
 		r := berth.Rigid("", 0, 2000, 2100, npe, 100)
-		r.Account, r.Partition = "phys", "gpu"
+		r.Account, r.QOS, r.Partition = "phys", who.By.User, "gpu"
 		return submit(t, h, who, r)
 	}
 	ask(ann, 1)
@@ -249,18 +250,18 @@ func TestLimitsOfAccountsAndPartitions(t *testing.T) {
 			t.Errorf("%+v; want %+v", no, want)
 		}
 		list, err := h.SharedQuotas(t.Context(), root.By)
-		if err != nil || len(list) != 2 {
+		if err != nil || len(list) != 4 {
 			t.Fatal(list, err)
 		}
 		used := map[string]int64{}
 		for _, q := range list {
 			for _, l := range q.Limits {
 				if l.Limited {
-					used[fmt.Sprint(q.Account, q.Partition, " ", l.Name, " of ", l.Value)] = l.Used
+					used[fmt.Sprint(q.Account, q.QOS, q.Partition, " ", l.Name, " of ", l.Value)] = l.Used
 				}
 			}
 		}
-		if used["phys active of 2"] != 2 || used["gpu share of 2"] != 2 || len(used) != 2 {
+		if used["phys active of 2"] != 2 || used["gpu share of 2"] != 2 || used["ann active of 9"] != 1 || used["bob active of 9"] != 1 || len(used) != 4 {
 			t.Errorf("%v are used", used)
 		}
 		_, err = h.SharedQuotas(t.Context(), ann.By)

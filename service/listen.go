@@ -192,6 +192,9 @@ func (h *Host) LastEvent() uint64 {
 // before the sequence is read; the sequence can be read once.
 func (h *Host) Listen(ctx context.Context, by Principal, after uint64) iter.Seq2[Notice, error] {
 	at, err := h.hearers.place(after)
+	if err == nil {
+		err = h.standsBy()
+	}
 	return func(yield func(Notice, error) bool) {
 		for err == nil {
 			var told [][]news

@@ -15,8 +15,9 @@ import (
 // model is what clients may see after a record. Once it is given out nothing in it is
 // written any more, so that everybody may look at it beside the loop.
 type model struct {
-	cards   *btree.BTreeG[*card]     // by id
-	flows   *btree.BTreeG[*flowCard] // by id
+	cards   *btree.BTreeG[*card]       // by id
+	flows   *btree.BTreeG[*flowCard]   // by id
+	series  *btree.BTreeG[*seriesCard] // by id
 	config  *engine.Config
 	outages []berth.Outage
 	notes   []outageNote
@@ -33,12 +34,15 @@ type shown struct {
 	number  uint64
 	cards   []*card // as they are after it; not written any more
 	flows   []*flowCard
+	series  []*seriesCard
 	config  *engine.Config
 	outages []berth.Outage
 	notes   []outageNote
 	touches []touch
+	redrawn bool // every picture may be another one: touches are not known
 	diary   diary
 	arrived []string // reservations that sites have otherwise than before
+	hooks   []shownHook
 }
 
 // display is what those who only look see. It follows the durable records, one at a
@@ -59,8 +63,8 @@ type display struct {
 // begin shows what a core holds, all of it durable, and has the core tell what
 // its records change from then on.
 func (d *display) begin(c *Core) {
-	c.shows = true
-	d.now = model{cards: c.cards.Copy(), flows: c.shownFlows(), config: c.shownConfig(), outages: c.shownOutages(), notes: c.notes.lend(), number: c.position.Number, base: c.position.Number, diary: c.diarist.diary}
+	c.shows, c.hooks.shows = true, true
+	d.now = model{cards: c.cards.Copy(), flows: c.shownFlows(), series: c.shownSeries(), config: c.shownConfig(), outages: c.shownOutages(), notes: c.notes.lend(), number: c.position.Number, base: c.position.Number, diary: c.diarist.diary}
 }
 
 // beginAgain takes in what has changed in cards since begin without a record.
@@ -98,11 +102,22 @@ func (d *display) show(s *shown) {
 		d.feeds.wroteFlow(was, s.number)
 		d.feeds.wroteFlow(f, s.number)
 	}
+	for _, one := range s.series {
+		if one.s == nil {
+			m.series.Delete(one)
+		} else {
+			m.series.Set(one)
+		}
+	}
 	for _, id := range s.arrived {
 		d.feeds.wrote(m.card(id), s.number)
 	}
 	d.feeds.wroteAll(m, s)
 	m.number, m.config, m.outages, m.notes, m.diary = s.number, s.config, s.outages, s.notes, s.diary
+	if s.redrawn {
+		m.base, m.generations, d.lent = s.number, nil, false
+		return
+	}
 	if len(s.touches) == 0 {
 		return
 	}
@@ -129,7 +144,7 @@ func (d *display) look() *model {
 		return m
 	}
 	m := d.now
-	m.cards, m.flows, d.lent = m.cards.Copy(), m.flows.Copy(), true
+	m.cards, m.flows, m.series, d.lent = m.cards.Copy(), m.flows.Copy(), m.series.Copy(), true
 	d.given.Store(&m)
 	return &m
 }
@@ -169,11 +184,14 @@ func (c *Core) shownOutages() []berth.Outage {
 // takeShown returns what the records since it was asked last have changed.
 func (c *Core) takeShown() shown {
 	s := shown{
-		number: c.position.Number, cards: slices.Clone(c.fresh), flows: slices.Clone(c.flowed),
+		number: c.position.Number, cards: slices.Clone(c.fresh), flows: slices.Clone(c.flowed), series: slices.Clone(c.seriesFresh),
 		config: c.shownConfig(), outages: c.shownOutages(), notes: c.notes.lend(), arrived: slices.Clone(c.arrived), touches: slices.Clone(c.touches), diary: c.diarist.diary,
+		hooks: c.hooks.take(),
 	}
 	clear(c.fresh)
 	clear(c.flowed)
+	clear(c.seriesFresh)
+	c.seriesFresh = c.seriesFresh[:0]
 	c.fresh, c.flowed, c.touches, c.arrived = c.fresh[:0], c.flowed[:0], c.touches[:0], c.arrived[:0]
 	return s
 }

@@ -43,10 +43,13 @@ func (h *Host) takeAll(k *keeper, b *site.Booking, now berth.Time, take func(nam
 // something is about to be decided.
 func (h *Host) foresee(event *engine.Event) {
 	until := event.Until
-	if event.Request != nil {
+	switch {
+	case event.Request != nil:
 		until = event.Request.Deadline
+	case event.Series != nil && len(event.Series.Occurrences) > 0:
+		until = event.Series.Occurrences[len(event.Series.Occurrences)-1].Deadline
 	}
-	if event.Kind != engine.EventSubmit && event.Kind != engine.EventModify && event.Kind != engine.EventExtend || !until.Valid() {
+	if event.Kind != engine.EventSubmit && event.Kind != engine.EventSubmitSeries && event.Kind != engine.EventModify && event.Kind != engine.EventExtend || !until.Valid() {
 		return
 	}
 	for _, s := range h.core.config.Sites { // in the same order each time, since it goes on record

@@ -27,6 +27,9 @@ type saved struct {
 	Workflows []savedFlow // live ones by id, then those that are over in their order
 
 	Outages []outageNote
+
+	Series []savedSeries // in the order in which they are to be forgotten
+	Hooks  []savedHook   // by id
 }
 
 type savedCard struct {
@@ -50,25 +53,29 @@ const coreFormat = 1
 func (s *saved) code(c *wire.Coder) {
 	wire.Raw(c, 1, &s.Config)
 	wire.Raw(c, 2, &s.Engine)
-	wire.List(c, 3, &s.Cards, func(c *wire.Coder, k *savedCard) {
-		wire.String(c, 1, &k.ID)
-		wire.Pointer(c, 2, &k.Request, wire.Request)
-		wire.Pointer(c, 3, &k.Promise, wire.Reservation)
-		wire.Name(c, 4, &k.End)
-		wire.Pointer(c, 5, &k.Refusal, wire.Refusal)
-		wire.Uint(c, 6, &k.Version)
-		wire.Int(c, 7, &k.Created)
-		wire.Int(c, 8, &k.Changed)
-		wire.Bool(c, 9, &k.Asking)
-		wire.Int(c, 10, &k.Until)
-		c.End()
-	})
+	wire.List(c, 3, &s.Cards, func(c *wire.Coder, k *savedCard) { k.code(c) })
 	wire.List(c, 4, &s.Keys, func(c *wire.Coder, k *savedKey) { k.code(c) })
 	wire.List(c, 5, &s.Shadows, codeShadow)
 	wire.List(c, 6, &s.Tasks, func(c *wire.Coder, t *savedTasks) { t.code(c) })
 	wire.List(c, 7, &s.Delivered, func(c *wire.Coder, d *delivery) { d.code(c) })
 	wire.List(c, 8, &s.Workflows, func(c *wire.Coder, f *savedFlow) { f.code(c) })
 	wire.List(c, 9, &s.Outages, func(c *wire.Coder, n *outageNote) { n.code(c) })
+	wire.List(c, 10, &s.Series, func(c *wire.Coder, s *savedSeries) { s.code(c) })
+	wire.List(c, 11, &s.Hooks, func(c *wire.Coder, h *savedHook) { h.code(c) })
+	c.End()
+}
+
+func (k *savedCard) code(c *wire.Coder) {
+	wire.String(c, 1, &k.ID)
+	wire.Pointer(c, 2, &k.Request, wire.Request)
+	wire.Pointer(c, 3, &k.Promise, wire.Reservation)
+	wire.Name(c, 4, &k.End)
+	wire.Pointer(c, 5, &k.Refusal, wire.Refusal)
+	wire.Uint(c, 6, &k.Version)
+	wire.Int(c, 7, &k.Created)
+	wire.Int(c, 8, &k.Changed)
+	wire.Bool(c, 9, &k.Asking)
+	wire.Int(c, 10, &k.Until)
 	c.End()
 }
 
@@ -82,7 +89,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows, Tasks: c.savedTasks(), Delivered: c.savedDelivered(), Workflows: c.savedFlows(), Outages: c.notes.list}
+	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows, Tasks: c.savedTasks(), Delivered: c.savedDelivered(), Workflows: c.savedFlows(), Outages: c.notes.list, Series: c.savedSeries(), Hooks: c.savedHooks()}
 	s.Cards = make([]savedCard, 0, c.cards.Len())
 	c.cards.Scan(func(k *card) bool {
 		if k.end == "" {
@@ -123,7 +130,7 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	}
 	c := &Core{
 		config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys(),
-		shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, taskEnds: map[string]berth.Time{}, delivered: map[string]map[string]uint64{}, flows: newFlows(),
+		shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, taskEnds: map[string]berth.Time{}, delivered: map[string]map[string]uint64{}, flows: newFlows(), series: newSeriesBook(),
 	}
 	var failed error
 	var restoring sync.WaitGroup
@@ -163,11 +170,12 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	}
 	c.notes.list = s.Outages
 	c.notes.complete(c)
+	c.restoreHooks(s.Hooks)
 	c.restoreTasks(s.Tasks) // of reservations that are there
 	for i := range s.Delivered {
 		c.noteDelivered(&s.Delivered[i])
 	}
-	return c, cmp.Or(c.restoreFlows(s.Workflows), c.restoreShadows(s.Shadows))
+	return c, cmp.Or(c.restoreFlows(s.Workflows), c.restoreSeries(s.Series), c.restoreShadows(s.Shadows))
 }
 
 // promised is a card of what is live with its promise, in one piece of memory.

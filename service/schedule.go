@@ -15,14 +15,18 @@ import (
 
 // Schedule returns what a journal says was decided, as lines of a schedule file
 // in the order of arrival: everything that was refused, and everything that
-// holds or has held PEs, as it was in the end. What was given back before it
-// began is left out. PEs that changed on the way are not said, only how many. What
+// holds or has held PEs, where it was in the end, with the PEs that it had at each time. What
+// was given back before it began is left out. What was out of use when has lines of its own. What
 // was extended has the deadline that it has by that.
 // Cost: the whole journal, from the oldest state that it keeps.
 func Schedule(ctx context.Context, store journal.Store) ([]berth.Line, error) {
 	var core *Core
+	var held *heldPast
 	err := whileKept(func() (err error) {
-		core, err = history(ctx, store)
+		core, err = historySeen(ctx, store, func(from *Core) (look func(*past)) {
+			held = newHeldPast(from)
+			return held.follow
+		})
 		return err
 	})
 	if err != nil || core == nil {
@@ -30,9 +34,10 @@ func Schedule(ctx context.Context, store journal.Store) ([]berth.Line, error) {
 	}
 	var lines []berth.Line
 	core.cards.Scan(func(k *card) bool {
-		lines = append(lines, k.lines(&core.config)...)
+		lines = append(lines, k.lines(&core.config, held)...)
 		return true
 	})
+	lines = append(lines, held.told()...)
 	slices.SortStableFunc(lines, func(a, b berth.Line) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	berth.TellSizes(lines, core.config.Sites)
 	return lines, nil
@@ -40,14 +45,20 @@ func Schedule(ctx context.Context, store journal.Store) ([]berth.Line, error) {
 
 // history follows a journal from the oldest state that it keeps, and forgets
 // nothing. It is nil if the journal is empty.
-func history(ctx context.Context, store journal.Store) (core *Core, err error) {
+func history(ctx context.Context, store journal.Store) (*Core, error) {
+	return historySeen(ctx, store, func(*Core) func(*past) { return nil })
+}
+
+// historySeen is history, and calls begin with the core of the oldest state, nil for none; what that returns, if
+// it is not nil, sees each record that follows.
+func historySeen(ctx context.Context, store journal.Store, begin func(*Core) func(*past)) (core *Core, err error) {
 	from := uint64(0)
 	if c, drops := store.(journal.Compactor); drops {
-		begin, err := c.Begin(ctx)
+		first, err := c.Begin(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if from = begin.Number; from > 0 {
+		if from = first.Number; from > 0 {
 			snapshot, err := store.Snapshot(ctx, from)
 			if err != nil {
 				return nil, err
@@ -57,7 +68,7 @@ func history(ctx context.Context, store journal.Store) (core *Core, err error) {
 			}
 		}
 	}
-	return historyBehind(ctx, store, core, from, nil)
+	return historyBehind(ctx, store, core, from, begin(core))
 }
 
 // historyBehind follows a journal behind a record on from a core, nil for none yet, and forgets nothing. look, which may be
@@ -89,7 +100,7 @@ func historyBehind(ctx context.Context, store journal.Reader, core *Core, after 
 }
 
 // lines returns what a card says, a line for each part.
-func (k *card) lines(config *engine.Config) []berth.Line {
+func (k *card) lines(config *engine.Config, held *heldPast) []berth.Line {
 	r := k.request
 	line := berth.Line{
 		ID: k.id, Kind: cmp.Or(r.Kind, berth.KindRequest), User: r.User, Arrival: r.Arrival, Ready: r.Ready, Deadline: r.Deadline,
@@ -107,7 +118,7 @@ func (k *card) lines(config *engine.Config) []berth.Line {
 			line.Reason = k.refusal.Reason
 		}
 		return []berth.Line{line}
-	case k.promise == nil || k.end != "" && k.promise.Start() >= k.changed:
+	case k.promise == nil || k.end != "" && (k.promise.Start() >= k.changed || held.idle[k.id]):
 		return nil // pending, or given back before it began
 	}
 	var lines []berth.Line
@@ -122,12 +133,14 @@ func (k *card) lines(config *engine.Config) []berth.Line {
 		if len(k.promise.Allotments) > 1 {
 			of.Part = part + 1
 		}
-		if k.promise.Generation == 1 {
-			of.PEs = a.PEs
+		ended, noted := held.over[k.id]
+		if !noted {
+			ended = k.changed
 		}
-		if k.end != "" && k.changed < a.End {
-			of.ActualEnd = &k.changed
+		if k.end != "" && ended < a.End {
+			of.ActualEnd = &ended
 		}
+		held.tell(&of, k.id, part)
 		lines = append(lines, of)
 	}
 	return lines

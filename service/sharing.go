@@ -117,6 +117,9 @@ func (h *Host) gated(ctx context.Context, k *keeper, p *site.Partition, r *berth
 	gate, has := k.manager.Adapter.(site.Gate)
 	if !has {
 		if !r.Alone() {
+			if r.QOS != "" {
+				return berth.Errorf(berth.Invalid, "qos", "site %s knows no QOS; leave it out, or name another site", k.name)
+			}
 			return berth.Errorf(berth.Invalid, "account", "site %s knows no accounts, and runs what its user hands in; leave account, users and group out, or name another site", k.name)
 		}
 		return nil
@@ -133,6 +136,9 @@ func (h *Host) gated(ctx context.Context, k *keeper, p *site.Partition, r *berth
 	if admission.No != "" {
 		if r.Alone() {
 			return berth.Errorf(berth.Denied, "partition", "%s of site %s is closed to user %s: %s; name another partition", p.Name, k.name, r.User, admission.No)
+		}
+		if r.QOS != "" && r.Account == "" && len(r.Users) == 0 && r.Group == "" {
+			return berth.Errorf(berth.Denied, "qos", "user %s at site %s: %s; name another QOS, or leave it out", r.User, k.name, admission.No)
 		}
 		return berth.Errorf(berth.Denied, "account", "user %s at site %s: %s; name an account and users that it has together", r.User, k.name, admission.No)
 	}

@@ -145,6 +145,10 @@ func TestNothingIsPromisedBeyondLimitsOfSlurm(t *testing.T) {
 		"one shape is small":    {"games", berth.Sharing{}, 60, []berth.Count{4, 2}, ""},
 		"beyond the QOS":        {"sys", berth.Sharing{}, 60, []berth.Count{2}, "MaxTRESPerUser of the QOS small is cpu=4, and this would be 8"},
 		"within the QOS":        {"sys", berth.Sharing{}, 60, []berth.Count{1}, ""},
+		"their QOS":             {"sys", berth.Sharing{QOS: "small"}, 60, []berth.Count{1}, ""},
+		"beyond the named QOS":  {"sys", berth.Sharing{Account: "project", QOS: "small"}, 60, []berth.Count{2}, "MaxTRESPerUser of the QOS small is cpu=4, and this would be 8"},
+		"not their QOS":         {"games", berth.Sharing{QOS: "small"}, 60, []berth.Count{1}, "they may not use the QOS small"},
+		"no such QOS":           {"sys", berth.Sharing{QOS: "smal"}, 60, []berth.Count{1}, "they may not use the QOS smal"},
 		"no job may be started": {"bin", berth.Sharing{}, 60, []berth.Count{1}, "MaxJobs of user bin in the account course is 0"},
 	} {
 		a, err := l.askAs(c.user, c.with, 200, c.length, c.npe...)

@@ -263,6 +263,7 @@ func (d *dayInTheLife) ask(who string) {
 // administrate does what administrators do, and what happens to nodes.
 func (d *dayInTheLife) administrate() {
 	d.t.Helper()
+	d.releaseHeld()
 	switch n := d.IntN(3); {
 	case d.down != "":
 		d.resume()
@@ -334,7 +335,7 @@ func (d *dayInTheLife) sbatchAs(who, promise string, seconds int, words ...strin
 		}
 		return
 	}
-	d.jobs[strings.TrimSpace(string(result.Stdout))] = daysJob{who, promise}
+	d.jobs[strings.TrimSpace(result.Stdout)] = daysJob{who, promise}
 	if d.count["job"]++; promise != "" {
 		d.count["job in it"]++
 	}
@@ -404,12 +405,39 @@ func (d *dayInTheLife) evening() {
 	d.over("promises", func() string { return d.promised(func(*service.Reservation) bool { return true }) })
 	d.over("reservations", func() string { return between(d.shown("reservation"), "ReservationName=berth_", " ") })
 	d.over("jobs", func() string {
+		d.releaseHeld()
 		out, err := d.cluster.Command("squeue", "--noheader", "--format=%A %T %r %V %S %b")
 		if err != nil {
 			d.t.Error(err, out)
 		}
 		return strings.TrimSpace(out)
 	})
+}
+
+// releaseHeld releases the jobs that a node could not launch, which Slurm puts back into the queue
+// and holds until an administrator says otherwise, and prints what slurmctld said of them.
+func (d *dayInTheLife) releaseHeld() {
+	d.t.Helper()
+	out, err := d.cluster.Command("squeue", "--noheader", "--states=PENDING", "--format=%A %r")
+	if err != nil {
+		d.t.Error(err, out)
+		return
+	}
+	for line := range strings.Lines(out) {
+		id, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !strings.Contains(strings.ReplaceAll(reason, "_", " "), "requeued held") {
+			continue
+		}
+		for said := range strings.Lines(d.cluster.Log()) {
+			if strings.Contains(said, "JobId="+id+" ") {
+				d.t.Log(strings.TrimSpace(said))
+			}
+		}
+		if out, err := d.cluster.Command("scontrol", "release", id); err != nil {
+			d.t.Error(err, out)
+		}
+		d.count["held by Slurm"]++
+	}
 }
 
 // over waits until nothing is left, for as long as a promise can last that was extended often.

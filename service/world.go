@@ -152,6 +152,9 @@ func (h *Host) runAs(ctx context.Context, ask Ask, id string, task site.Task, of
 	if err := task.Check(); err != nil {
 		return "", err
 	}
+	if err := h.leads(); err != nil {
+		return "", err
+	}
 	job, err := at.submit(ctx, task)
 	at.keeper.agent.Forget() // who asks for the tasks now finds this one among them
 	return job, err

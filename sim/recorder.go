@@ -369,7 +369,7 @@ func (r *recorder) segment(id string, left berth.Duration) {
 
 // schedule returns what has become of all.
 func (r *recorder) schedule() Schedule {
-	r.more = append(disjoint(r.outages), r.stagings()...)
+	r.more = append(berth.DisjointOutages(r.outages), r.stagings()...)
 	return r.Schedule
 }
 

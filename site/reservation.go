@@ -99,7 +99,8 @@ func (r *Reservation) Check() error {
 // it at the time now; nothing means that it is as promised. A booking that was
 // made after its start begins when it was made, which is no difference; nor is
 // that a second before its start, for clocks that are read in ticks lag behind. What is active has begun,
-// even if the site's clock alone says so. Which
+// even if the site's clock alone says so; and if it was to have begun by now, it is no difference that it did
+// earlier, while a change was under way: that cannot be changed, and costs nothing any more. Which
 // nodes the site chose is none either, nor which cores of a node: how many they
 // are on all nodes together is compared.
 func (r *Reservation) Differences(have *Booking, now berth.Time) []string {
@@ -114,7 +115,8 @@ func (r *Reservation) Differences(have *Booking, now berth.Time) []string {
 	if r.Start <= now {
 		least--
 	}
-	if have.Start < least || have.Start > max(r.Start, now) {
+	begun := have.Active && r.Start <= now
+	if have.Start < least && !begun || have.Start > max(r.Start, now) {
 		differ("start", instant(r.Start), instant(have.Start))
 	}
 	if have.End != r.End {

@@ -84,6 +84,8 @@ func TestDifferences(t *testing.T) {
 		"start a tick ago":  {func(_ *site.Reservation, b *site.Booking) { b.Start = 999 }, 1000, ""},
 		"start too early":   {func(_ *site.Reservation, b *site.Booking) { b.Start = 999 }, 999, "start is"},
 		"start earlier":     {func(_ *site.Reservation, b *site.Booking) { b.Start = 900 }, 1500, "start is"},
+		"begun earlier":     {func(_ *site.Reservation, b *site.Booking) { b.Start, b.Active = 990, true }, 1001, ""},
+		"begun too early":   {func(_ *site.Reservation, b *site.Booking) { b.Start, b.Active = 990, true }, 999, "start is"},
 		"node":              {func(_ *site.Reservation, b *site.Booking) { b.Shares[0].Node = "n3" }, 0, "nodes is n1,n3"},
 		"fewer nodes":       {func(r *site.Reservation, _ *site.Booking) { r.Shares, r.Nodes = nil, 3 }, 0, "number of nodes is 2"},
 		"chosen nodes":      {func(r *site.Reservation, _ *site.Booking) { r.Shares, r.Nodes = nil, 2 }, 0, ""},

@@ -21,6 +21,7 @@ type Task struct {
 	Reservation Name           `json:"reservation"`
 	User        string         `json:"user,omitempty"`
 	Account     string         `json:"account,omitempty"`
+	QOS         string         `json:"qos,omitempty"`
 	Partition   string         `json:"partition,omitempty"`
 	Command     []string       `json:"command,omitempty"`  // program and arguments; no shell reads them
 	Script      string         `json:"script,omitempty"`   // or a batch script, which begins with #!
@@ -65,7 +66,7 @@ func (t *Task) Check() error {
 	if t.User != "" && !ValidUser(t.User) {
 		return berth.Errorf(berth.Invalid, "user", "%q; %s", t.User, UserForm)
 	}
-	for _, word := range []struct{ field, text string }{{"account", t.Account}, {"partition", t.Partition}} {
+	for _, word := range []struct{ field, text string }{{"account", t.Account}, {"qos", t.QOS}, {"partition", t.Partition}} {
 		if word.text != "" && !ValidWord(word.text) {
 			return berth.Errorf(berth.Invalid, word.field, "%q; want a name of letters, digits, dashes, underscores and points", word.text)
 		}

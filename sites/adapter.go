@@ -1,6 +1,7 @@
 package sites
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -77,6 +78,9 @@ type Service struct {
 	// DefaultRole is that of accounts that Roles does not name: viewer, user, operator or NoRole.
 	DefaultRole string
 	Roles       []Role
+
+	// NoticesTo are ranges of addresses inside the network that notices may be sent to, also without TLS.
+	NoticesTo []netip.Prefix
 }
 
 // Words of a service's configuration for what there is not.
@@ -231,6 +235,13 @@ func (r *reader) service(v *value, path string) {
 		key{"slurm_jwt", "", scanned(r, &s.SlurmJWT, "the path of the key of Slurm's JSON web tokens", filePath)},
 		key{"default_role", "", scanned(r, &s.DefaultRole, roleWords, oneOf(accountRoles...))},
 		key{"roles", "", func(v *value, path string) { r.roles(v, path, &s.Roles) }},
+		key{"notices_to", "", func(v *value, path string) {
+			r.list(v, path, "ranges of addresses", func(v *value, path string) {
+				var one netip.Prefix
+				scanned(r, &one, "a range of addresses such as 10.0.0.0/8", addresses)(v, path)
+				s.NoticesTo = append(s.NoticesTo, one)
+			})
+		}},
 	)
 }
 
@@ -281,6 +292,18 @@ func historyLength(text string) (berth.Duration, error) {
 		return 0, berth.Errorf(berth.Invalid, "", "want at least 1h")
 	}
 	return d, err
+}
+
+// addresses reads a range of addresses, or one address.
+func addresses(text string) (netip.Prefix, error) {
+	if at, err := netip.ParseAddr(text); err == nil && at.Zone() == "" {
+		return netip.PrefixFrom(at.Unmap(), at.Unmap().BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil || p.Masked() != p || p.Addr().Is4In6() {
+		return p, berth.Errorf(berth.Invalid, "", "want an address such as 10.1.2.3, or a range such as 10.0.0.0/8 without bits behind the prefix")
+	}
+	return p, nil
 }
 
 // oneOf reads one of some words.

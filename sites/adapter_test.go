@@ -2,6 +2,7 @@ package sites_test
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -40,6 +41,7 @@ service:
   roles:
   - {role: operator, users: [slurm, "ann@EXAMPLE.ORG"], groups: [hpc admins]}
   - {role: none, users: ['EXAMPLE\guest']}
+  notices_to: [10.0.0.0/8, "::1"]
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -59,9 +61,10 @@ service:
 	service := sites.Service{
 		Data: "/var/lib/berth", Listen: "127.0.0.1:0", Public: "https://hpc.example.org/berth/", Log: "json", Metrics: "token", Keep: 17, KeepHistory: 90 * 86_400,
 		Socket: "/run/berth/berth.sock", Munge: "main", SlurmJWT: "/etc/slurm/jwt_hs256.key", DefaultRole: "viewer",
-		Roles: []sites.Role{{Role: "operator", Users: []string{"slurm", "ann@EXAMPLE.ORG"}, Groups: []string{"hpc admins"}}, {Role: "none", Users: []string{`EXAMPLE\guest`}}},
+		Roles:     []sites.Role{{Role: "operator", Users: []string{"slurm", "ann@EXAMPLE.ORG"}, Groups: []string{"hpc admins"}}, {Role: "none", Users: []string{`EXAMPLE\guest`}}},
+		NoticesTo: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 	}
-	if diff := cmp.Diff(service, f.Service); diff != "" {
+	if diff := cmp.Diff(service, f.Service, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
 	all := []berth.Site{

@@ -18,7 +18,7 @@ type Access struct {
 // noLimit is how a file says that there is none.
 const noLimit = "none"
 
-// limits reads the table of limits: each row is for a role, or for a user, an account or a
+// limits reads the table of limits: each row is for a role, or for a user, an account, a QOS or a
 // partition, and these perhaps for one role that asks.
 func (r *reader) limits(v *value, path string) {
 	scopes := map[policy.Scope]int{}
@@ -31,6 +31,7 @@ func (r *reader) limits(v *value, path string) {
 			{"role", "", scanned(r, &scope.Role, "viewer, user or operator", oneOf("viewer", "user", "operator"))},
 			{"user", "", scanned(r, &scope.User, "a user's id", label)},
 			{"account", "", scanned(r, &scope.Account, "the name of an account", label)},
+			{"qos", "", scanned(r, &scope.QOS, "the name of a QOS", label)},
 			{"partition", "", func(v *value, path string) { r.limitedPartition(v, path, &scope.Partition) }},
 			{"sites", "", func(v *value, path string) { r.accessible(v, path, &access) }},
 		}
@@ -60,7 +61,7 @@ func (r *reader) scoped(v *value, path string, scope policy.Scope) {
 		return
 	}
 	var of []string
-	for _, name := range []string{"user", "account", "partition"} {
+	for _, name := range []string{"user", "account", "qos", "partition"} {
 		if has(v, name) {
 			of = append(of, name)
 		}
@@ -70,7 +71,7 @@ func (r *reader) scoped(v *value, path string, scope policy.Scope) {
 		return limit || m.Key == "sites"
 	}
 	if len(of) == 0 && !has(v, "role") && !slices.ContainsFunc(v.Members, func(m member) bool { return !known(m) }) {
-		r.fail(v.Place, path, "for no one; name a role, such as role: user, or a user, an account or a partition")
+		r.fail(v.Place, path, "for no one; name a role, such as role: user, or a user, an account, a QOS or a partition")
 	}
 	if len(of) > 1 {
 		r.fail(v.Place, path, "for %s at once; write a row for each, since a request keeps to all of them", strings.Join(of, " and "))
@@ -78,11 +79,15 @@ func (r *reader) scoped(v *value, path string, scope policy.Scope) {
 	}
 	for _, m := range v.Members {
 		switch {
-		case scope.Account == "" && scope.Partition == "":
+		case m.Key == "user" && scope.User == policy.Every:
+			r.fail(m.Place, path+".user", "is %q; a row without a user is for each user by themselves, so leave it out, and name a role", policy.Every)
+		case scope.Account == "" && scope.QOS == "" && scope.Partition == "":
 		case m.Key == "sites":
 			r.fail(m.Place, path+".sites", "of %s; sites are for a role or a user", of[0])
+		case !scope.Takes(policy.LimitName(m.Key)) && policy.LimitName(m.Key) == policy.LimitNoShow:
+			r.fail(m.Place, path+"."+m.Key, "of a partition; it is about who asks, so limit it for a role, a user, an account or a QOS")
 		case !scope.Takes(policy.LimitName(m.Key)) && policy.LimitName(m.Key) == policy.LimitReservations:
-			r.fail(m.Place, path+"."+m.Key, "of a partition, which what is pending does not have yet; limit active there, or reservations of a role, a user or an account")
+			r.fail(m.Place, path+"."+m.Key, "of a partition, which what is pending does not have yet; limit active there, or reservations of a role, a user, an account or a QOS")
 		case !scope.Takes(policy.LimitName(m.Key)):
 			r.fail(m.Place, path+"."+m.Key, "of %s; it is about how the service is asked, so limit it for a role or a user", of[0])
 		}
@@ -106,9 +111,9 @@ func (r *reader) limitedPartition(v *value, path string, to *string) {
 		}
 	}
 	switch {
-	case *to == "" || slices.Contains(names, *to):
+	case *to == "" || slices.Contains(names, *to) || *to == policy.Every && len(names) > 0:
 	case len(names) == 0:
-		r.wrong(v, path, "no site of this file has partitions; give one partitions, or limit a role, a user or an account")
+		r.wrong(v, path, "no site of this file has partitions; give one partitions, or limit a role, a user, an account or a QOS")
 	default:
 		r.wrong(v, path, "no site of this file has this partition; they have %s", strings.Join(names, ", "))
 	}

@@ -85,6 +85,7 @@ limits:
   length: none
   hold: 1h
   active: 0
+  no_show: 4
   share: 0.5
   reservations: 3
   pe_hours: 2
@@ -101,7 +102,7 @@ limits:
 	}
 	values := map[policy.LimitName]int64{
 		policy.LimitLead: 30 * 86400, policy.LimitLength: policy.NoLimit, policy.LimitHold: 3600, policy.LimitActive: 0, policy.LimitShare: 500,
-		policy.LimitReservations: 3, policy.LimitPESeconds: 7200, policy.LimitRate: 500, policy.LimitBurst: 7, policy.LimitStreams: 8,
+		policy.LimitReservations: 3, policy.LimitNoShow: 4, policy.LimitPESeconds: 7200, policy.LimitRate: 500, policy.LimitBurst: 7, policy.LimitStreams: 8,
 		policy.LimitRequest: 1 << 20, policy.LimitRemembered: 2_000_000,
 	}
 	want := policy.EachUser(values)
@@ -238,10 +239,12 @@ var good = map[string]string{
 	"exact share":        "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 0.333, k2: 0.001}}",
 	"user of many words": "sites: [{name: a, pes: 1}]\nusers: [{id: /O=Grid/CN=Ada Lovelace, priority: 1}]",
 	"adapters":           "sites:\n- {name: a, adapter: {kind: slurm}}\n- {name: b, adapter: {kind: local}, storage: 1TB, link: {delay: 2s}, software: [{name: x}]}",
-	"limits": "sites: [{name: a, pes: 1}]\nlimits: [{role: user, lead: 30d, length: none, hold: 1h, active: 0, share: 0.5, reservations: 3, pe_hours: 1, rate: 0.5, burst: 2, " +
+	"limits": "sites: [{name: a, pes: 1}]\nlimits: [{role: user, lead: 30d, length: none, hold: 1h, active: 0, no_show: 0, share: 0.5, reservations: 3, pe_hours: 1, rate: 0.5, burst: 2, " +
 		"streams: 3, request_bytes: 1MiB, remembered_bytes: 2 GB}, {user: alice, share: 1.000, sites: [a]}, {role: operator, user: alice, active: none}]",
 	"limits of accounts and partitions": "sites: [{name: a, pes: 4, partitions: [{name: gpu}]}]\nlimits: [{partition: gpu, share: 0.25, lead: 7d, length: 24h, hold: 1h, active: 9, pe_hours: 7}, " +
 		"{account: phys, active: 20, reservations: 30, pe_hours: 10000}, {account: phys, role: operator, active: none}]",
+	"limits of QOS and of each": "sites: [{name: a, pes: 4, partitions: [{name: gpu}]}]\nlimits: [{qos: high, share: 0.25, no_show: none, reservations: 3}, " +
+		"{account: \"*\", active: 3}, {qos: \"*\", role: user, no_show: 2}, {partition: \"*\", lead: 7d}]",
 	"limits of a partition that a site describes": "sites: [{name: a, adapter: {kind: slurm}}]\nlimits: [{partition: gpu, share: 0.25}]",
 	"policies": "sites: [{name: a, pes: 1}]\npolicies: {order: fcfs, admit: [all], every: 4m, seed: 0, dpsar: {sd: 0}}",
 }
@@ -380,7 +383,12 @@ var bad = []struct {
 	{name: "unknown limit", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: user, actve: 3}]", place: "2:23", field: "limits[0].actve", want: "did you mean active?"},
 	{name: "limit in bare seconds", text: "sites: [{name: a, pes: 1}]\nlimits: [{role: user, length: 240}]", place: "2:31", field: "limits[0].length", want: "240s (seconds"},
 	{name: "limit of an unknown scope", text: "sites: [{name: a, pes: 1}]\nlimits: [{acount: phys, active: 3}]", place: "2:11", field: "limits[0].acount", want: "did you mean account?"},
-	{name: "limit of a QOS", text: "sites: [{name: a, pes: 1}]\nlimits: [{qos: high, active: 3}]", place: "2:11", field: "limits[0].qos", want: "unknown key"},
+	{name: "limit of a QOS without a name", text: "sites: [{name: a, pes: 1}]\nlimits: [{qos: \"\", active: 3}]", place: "2:16", field: "limits[0].qos", want: "\"\""},
+	{name: "limit of a QOS and an account", text: "sites: [{name: a, pes: 1}]\nlimits: [{account: phys, qos: high, active: 3}]", place: "2:10", field: "limits[0]", want: "for account and qos at once"},
+	{name: "rate of a QOS", text: "sites: [{name: a, pes: 1}]\nlimits: [{qos: high, rate: 3}]", place: "2:22", field: "limits[0].rate", want: "of qos; it is about how the service is asked"},
+	{name: "limit of each user", text: "sites: [{name: a, pes: 1}]\nlimits: [{user: \"*\", active: 3}]", place: "2:11", field: "limits[0].user", want: "without a user is for each user by themselves"},
+	{name: "limit of each partition where there are none", text: "sites: [{name: a, pes: 1}]\nlimits: [{partition: \"*\", active: 3}]", place: "2:22", field: "limits[0].partition", want: "no site of this file has partitions", untold: true},
+	{name: "no-shows of a partition", text: "sites: [{name: a, pes: 1, partitions: [{name: gpu}]}]\nlimits: [{partition: gpu, no_show: 3}]", place: "2:27", field: "limits[0].no_show", want: "it is about who asks"},
 	{name: "limit of an account without a name", text: "sites: [{name: a, pes: 1}]\nlimits: [{account: \"\", active: 3}]", place: "2:20", field: "limits[0].account", want: "\"\""},
 	{name: "limit of a partition without a name", text: "sites: [{name: a, pes: 1, partitions: [{name: p}]}]\nlimits: [{partition: \"\", active: 3}]", place: "2:22", field: "limits[0].partition", want: "\"\""},
 	{name: "limit of a partition that no site has", text: "sites: [{name: a, pes: 1, partitions: [{name: gpu}, {name: cpu}]}]\nlimits: [{partition: gpus, active: 3}]", place: "2:22", field: "limits[0].partition", want: `"gpus": no site of this file has this partition; they have gpu, cpu`, untold: true},

@@ -193,6 +193,11 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 			}
 		}
 	}
+	if answer.StatusCode == http.StatusServiceUnavailable {
+		if answer, err = c.atLeader(r, answer); err != nil {
+			return nil, err
+		}
+	}
 	return c.judged(r, answer)
 }
 

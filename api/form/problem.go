@@ -17,6 +17,8 @@ type Problem struct {
 	Detail string     `json:"detail,omitempty"`
 	Code   berth.Code `json:"code"`
 	Errors []Fault    `json:"errors,omitempty"` // every field that is at fault
+	// Leader is the address of the service that leads, where the one that was asked stands by.
+	Leader string `json:"leader,omitempty"`
 }
 
 // Fault is what is wrong with one field.

@@ -139,10 +139,11 @@ type Quotas struct {
 	Shared []SharedQuota `json:"shared,omitempty"`
 }
 
-// SharedQuota is the limits of an account or a partition, and what is used of them by all
+// SharedQuota is the limits of an account, a QOS or a partition, and what is used of them by all
 // that is promised in it.
 type SharedQuota struct {
 	Account   string  `json:"account,omitempty"`
+	QOS       string  `json:"qos,omitempty"`
 	Partition string  `json:"partition,omitempty"`
 	Limits    []Limit `json:"limits"`
 }
@@ -171,12 +172,13 @@ type Limit struct {
 // Exceeded is a limit that a request would exceed.
 type Exceeded struct {
 	Limit string `json:"limit"`
-	// Account or Partition is that which is limited; without both it is the user.
+	// Account, QOS or Partition is that which is limited; without them it is the user.
 	Account   string  `json:"account,omitempty"`
+	QOS       string  `json:"qos,omitempty"`
 	Partition string  `json:"partition,omitempty"`
 	Unit      string  `json:"unit"`
 	Allowed   float64 `json:"allowed"`
-	Asked     float64 `json:"asked"` // with what the user, account or partition has already
+	Asked     float64 `json:"asked"` // with what the user, account, QOS or partition has already
 	Frees     Time    `json:"frees,omitzero"`
 }
 

@@ -10,14 +10,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -80,25 +78,37 @@ func (s *Store) openFeeds(now berth.Time) error {
 	f := &s.feeds
 	known := map[digest]Feed{}
 	f.known.Store(&known)
-	path := filepath.Join(s.folder, FeedFile)
-	data, err := private("feeds", path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		var random [realmBytes]byte
-		_, _ = rand.Read(random[:]) // never fails
-		f.realm = hex.EncodeToString(random[:])
-		return s.saveFeeds(known, now)
-	case err != nil:
+	err := s.readFeeds()
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var random [realmBytes]byte
+	_, _ = rand.Read(random[:]) // never fails
+	f.realm = hex.EncodeToString(random[:])
+	return s.saveFeeds(known, now)
+}
+
+// readFeeds reads the feeds. The error is an fs.ErrNotExist if there is no file yet.
+func (s *Store) readFeeds() error {
+	f := &s.feeds
+	path := s.path(FeedFile)
+	data, err := s.place.Load(FeedFile)
+	if err != nil {
 		return err
 	}
 	var file keptFeeds
 	if err := json.Unmarshal(data, &file); err != nil {
 		return berth.Errorf(berth.Invalid, "feeds", "%s: %v", path, err)
 	}
-	if file.Realm == "" {
+	switch {
+	case file.Realm == "":
 		return berth.Errorf(berth.Invalid, "feeds", "%s: no realm; put it back from a backup, or move it away: all feeds are made anew then", path)
+	case f.realm == "":
+		f.realm = file.Realm
+	case f.realm != file.Realm: // which never changes, and is read without a lock
+		return berth.Errorf(berth.Conflict, "feeds", "%s is of realm %s, and was of %s: these are others' feeds; start the service again", path, file.Realm, f.realm)
 	}
-	f.realm = file.Realm
+	known := make(map[digest]Feed, len(file.Feeds))
 	for i := range file.Feeds {
 		k := &file.Feeds[i]
 		if err := check(k.User, k.Role, k.Note); err != nil {
@@ -108,6 +118,7 @@ func (s *Store) openFeeds(now berth.Time) error {
 			f.used.Store(k.SHA256, k.Used)
 		}
 	}
+	f.known.Store(&known)
 	return nil
 }
 
@@ -231,7 +242,7 @@ func (s *Store) saveFeeds(known map[digest]Feed, now berth.Time) error {
 	if err != nil {
 		return fmt.Errorf("feeds: %w", err)
 	}
-	if err := wholefile.Write(filepath.Join(s.folder, FeedFile), append(data, '\n')); err != nil {
+	if err := s.place.Save(FeedFile, append(data, '\n')); err != nil {
 		return err
 	}
 	s.feeds.known.Store(&known)

@@ -73,10 +73,29 @@ func (d *digest) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Store is the tokens in one data folder. It is safe for concurrent use; one
-// process has the folder.
+// Place keeps the files of a store. Each is written whole or not at all.
+type Place interface {
+	// Load returns a file. The error is an fs.ErrNotExist if there is none.
+	Load(name string) ([]byte, error)
+	Save(name string, data []byte) error
+}
+
+// folder is the place of a service that has its files to itself.
+type folder string
+
+func (f folder) Load(name string) ([]byte, error) {
+	return private(strings.TrimSuffix(name, ".json"), filepath.Join(string(f), name))
+}
+
+func (f folder) Save(name string, data []byte) error {
+	return wholefile.Write(filepath.Join(string(f), name), data)
+}
+
+// Store is the tokens in one place. It is safe for concurrent use; one process
+// writes them.
 type Store struct {
-	folder string
+	place  Place
+	folder string     // of OperatorFile
 	mu     sync.Mutex // for those who change
 	known  atomic.Pointer[tokens]
 	used   sync.Map // digest of a session → berth.Time of its last use
@@ -100,22 +119,47 @@ func newTokens(entries []Entry) *tokens {
 // Open reads the tokens of a data folder. Where there are none yet it makes one
 // for an operator of that name and writes it to OperatorFile with mode 0600. A
 // token file that others may read is refused with code Denied.
-func Open(folder, operator string, now berth.Time) (*Store, error) {
-	s := &Store{folder: folder}
+func Open(data, operator string, now berth.Time) (*Store, error) {
+	return OpenAt(folder(data), data, operator, now)
+}
+
+// OpenAt is Open for tokens that are kept in another place. OperatorFile is in the data
+// folder all the same.
+func OpenAt(place Place, data, operator string, now berth.Time) (*Store, error) {
+	s := &Store{place: place, folder: data}
 	if err := s.openFeeds(now); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(folder, File)
-	data, err := private("tokens", path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	err := s.read()
+	if errors.Is(err, fs.ErrNotExist) {
 		return s, s.first(operator, now)
-	case err != nil:
+	}
+	if err != nil {
 		return nil, err
+	}
+	return s, nil
+}
+
+// Reload has the tokens and feeds count that another process has written. Those that were
+// read before stay where it fails.
+func (s *Store) Reload() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.readFeeds(); err != nil {
+		return err
+	}
+	return s.read()
+}
+
+// read reads the tokens. The error is an fs.ErrNotExist if there are none yet.
+func (s *Store) read() error {
+	data, err := s.place.Load(File)
+	if err != nil {
+		return err
 	}
 	var list []kept
 	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, berth.Errorf(berth.Invalid, "tokens", "%s: %v", path, err)
+		return berth.Errorf(berth.Invalid, "tokens", "%s: %v", s.path(File), err)
 	}
 	entries := make([]Entry, len(list))
 	for i, e := range list {
@@ -123,11 +167,26 @@ func Open(folder, operator string, now berth.Time) (*Store, error) {
 			s.used.Store(e.SHA256, e.Used)
 		}
 		if err := check(e.User, e.Role, e.Note); err != nil {
-			return nil, fmt.Errorf("%s, token %q: %w", path, e.ID, err)
+			return fmt.Errorf("%s, token %q: %w", s.path(File), e.ID, err)
 		}
 	}
-	s.known.Store(newTokens(entries))
-	return s, nil
+	s.count(entries)
+	return nil
+}
+
+// path returns the name of a file for messages.
+func (s *Store) path(name string) string {
+	if at, is := s.place.(folder); is {
+		return filepath.Join(string(at), name)
+	}
+	return name
+}
+
+// count has entries count from now on.
+func (s *Store) count(entries []Entry) {
+	if before := s.known.Swap(newTokens(entries)); before != nil {
+		close(before.outdated)
+	}
 }
 
 // private reads a file that only its owner may read; the error is of code Denied if others may too.
@@ -283,10 +342,10 @@ func (s *Store) save(entries []Entry) error {
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}
-	if err := wholefile.Write(filepath.Join(s.folder, File), append(data, '\n')); err != nil {
+	if err := s.place.Save(File, append(data, '\n')); err != nil {
 		return err
 	}
-	close(s.known.Swap(newTokens(entries)).outdated)
+	s.count(entries)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package token_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -228,5 +229,82 @@ func TestExpiryAndSitesAreKept(t *testing.T) {
 	got, _, known := open(t, folder).Check(secret)
 	if !known || got != want || got.ExpiredAt(399) || !got.ExpiredAt(400) || !got.Sites.Has("a") || got.Sites.Has("c") {
 		t.Error(got, known)
+	}
+}
+
+// shelf is a place that two stores share. Only one of them writes.
+type shelf struct {
+	files  map[string][]byte
+	closed bool
+}
+
+func (s *shelf) Load(name string) ([]byte, error) {
+	data, is := s.files[name]
+	if !is {
+		return nil, fs.ErrNotExist
+	}
+	return data, nil
+}
+
+func (s *shelf) Save(name string, data []byte) error {
+	if s.closed {
+		return berth.Errorf(berth.Unavailable, "service", "closed")
+	}
+	s.files[name] = data
+	return nil
+}
+
+// Another process that shares the place of the tokens knows those that were made meanwhile once it has read them
+// again, and no more those that were revoked; streams of these find out.
+func TestTokensOfAnotherProcess(t *testing.T) {
+	at, folder := &shelf{files: map[string][]byte{}}, t.TempDir()
+	s, err := token.OpenAt(at, folder, "root", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, token.OperatorFile)); err != nil {
+		t.Error(err)
+	}
+	other, err := token.OpenAt(at, t.TempDir(), "root", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, e, err := s.Add(token.Wanted{User: "alice", Role: service.User}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed, _, err := s.AddFeed(token.WantedFeed{User: "alice", Role: service.User}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	_, outdated, known := other.Check(secret)
+	if _, is := other.CheckFeed(feed); !known || !is || other.Realm() != s.Realm() {
+		t.Error("what was made is not known")
+	}
+	at.closed = true
+	if _, _, err := other.Add(token.Wanted{User: "bob", Role: service.User}, 100); codeOf(err) != berth.Unavailable || len(other.List()) != 2 {
+		t.Error(err)
+	}
+	at.closed = false
+	if err := s.Revoke(e.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-outdated:
+	default:
+		t.Error("who looked before is not told")
+	}
+	if _, _, known := other.Check(secret); known {
+		t.Error("a revoked token is good")
+	}
+	delete(at.files, token.File)
+	if err := other.Reload(); err == nil || len(other.List()) != 1 {
+		t.Error("tokens that cannot be read are forgotten")
 	}
 }

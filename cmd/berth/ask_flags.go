@@ -57,6 +57,7 @@ func askFlags(cmd *cobra.Command) *ask {
 	f.Var(&nodelist{&q.Nodelist}, "nodelist", "only these `NODES` will do, such as n[01-03,07]")
 	f.Var(&nodelist{&q.Exclude}, "exclude", "these `NODES` will not do, such as n[04-06]")
 	f.StringVar(&q.Account, "account", "", "an `ACCOUNT` of the site; only jobs in it may run")
+	f.StringVar(&q.QOS, "qos", "", "a `QOS` of the site, with which jobs run")
 	f.StringSliceVar(&q.Users, "users", nil, "who may run in it beside you: `USER[,USER]`, or '*' for all of the account")
 	f.StringVar(&q.Group, "group", "", "a `GROUP` of yours at the site, whose members may run in it")
 	f.Var(&peList{&q.PEs}, "pes", "only these PEs will do, such as 0-31,64-95")

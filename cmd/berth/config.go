@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"strconv"
@@ -30,8 +31,11 @@ type setup struct {
 	keepHistory       berth.Duration
 	access            []service.Access
 	metricsToken      bool
+	noticesTo         []netip.Prefix
 	tls               tlsFiles
 	plain             bool
+	standBy           bool
+	reached           string        // address for others; empty if it follows from where it listens
 	public            *url.URL      // nil if browsers reach the service where it listens
 	config            engine.Config // sites that describe themselves have no pools in it yet
 	adapters          map[string]sites.Adapter
@@ -42,7 +46,7 @@ type setup struct {
 // load reads the configuration of serve and checks all that can be checked
 // without asking any site.
 func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
-	s := &setup{data: flags.data, journal: flags.journal, listen: flags.listen, log: flags.log, keepHistory: flags.keepHistory, tls: flags.tls, plain: flags.plain, adapters: map[string]sites.Adapter{}}
+	s := &setup{data: flags.data, journal: flags.journal, listen: flags.listen, log: flags.log, keepHistory: flags.keepHistory, tls: flags.tls, plain: flags.plain, standBy: flags.standBy, reached: flags.reached, adapters: map[string]sites.Adapter{}}
 	file, err := flags.open(cmd)
 	if err != nil {
 		return nil, err
@@ -75,6 +79,9 @@ func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
 		return nil, err
 	}
 	if err := s.fromFlags(flags, file); err != nil {
+		return nil, err
+	}
+	if err := s.checkStandBy(flags.reached); err != nil {
 		return nil, err
 	}
 	in := &sites.Service{}
@@ -124,7 +131,7 @@ func (s *setup) fromFile(cmd *cobra.Command, file *sites.File) (listens bool) {
 	take("tls-client-ca", &s.tls.clientCA, in.TLSClientCA)
 	s.plain = s.plain || in.PlainHTTP
 	take("log", &s.log, in.Log)
-	s.keep, s.metricsToken = in.Keep, in.Metrics == "token"
+	s.keep, s.metricsToken, s.noticesTo = in.Keep, in.Metrics == "token", in.NoticesTo
 	if s.keepHistory == 0 {
 		s.keepHistory = in.KeepHistory
 	}

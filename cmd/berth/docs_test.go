@@ -59,7 +59,11 @@ func docServer(t *testing.T) (url, secret string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(api.New(api.Options{Service: host, Tokens: known, Registry: registry, Laboratory: bench}))
+	mail, err := sendNotices(host, known, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(api.New(api.Options{Service: host, Tokens: known, Registry: registry, Laboratory: bench, Courier: mail}))
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()

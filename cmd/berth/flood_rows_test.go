@@ -77,6 +77,8 @@ func legal(path string) map[string]any {
 		return map[string]any{"sweep": []map[string]any{{"name": "policy", "values": []string{"first-fit", "pe-worst"}}}}
 	case "/v1/tokens":
 		return map[string]any{"user": "zoe"}
+	case "/v1/series":
+		return map[string]any{"npe": 1, "duration": 60, "repeat": "daily", "times": 3}
 	case "/v1/workflows", "/v1/workflows/offers":
 		return map[string]any{"site": "here", "tasks": tasksOf(3)}
 	}

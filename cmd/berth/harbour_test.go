@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,7 +41,8 @@ type quay struct {
 	links  *api.Links
 	lab    *laboratory.Laboratory
 	url    string
-	stop   func() // the server, with all its connections
+	public *url.URL // through a proxy, nil without one
+	stop   func()   // the server, with all its connections
 	full   *fullDisk
 }
 
@@ -113,7 +115,7 @@ func (q *quay) serve(address string, pages http.Handler) {
 	if err != nil {
 		q.t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(api.New(api.Options{Service: q.host, Tokens: q.tokens, Links: q.links, Laboratory: q.lab, Root: pages, Log: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewUnstartedServer(api.New(api.Options{Service: q.host, Tokens: q.tokens, Links: q.links, Laboratory: q.lab, Root: pages, Public: q.public, Log: slog.New(slog.DiscardHandler)}))
 	_ = server.Listener.Close() // it is to have that one
 	server.Listener = listener
 	server.Start()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-hpc/berth/api/courier"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/internal/wholefile"
 	"github.com/berth-hpc/berth/journal"
@@ -216,7 +217,7 @@ func copyBeside(dir, folder string) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range append(described, filepath.Join(dir, token.File), filepath.Join(dir, token.FeedFile)) {
+	for _, path := range append(described, filepath.Join(dir, token.File), filepath.Join(dir, token.FeedFile), filepath.Join(dir, courier.KeyFile)) {
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

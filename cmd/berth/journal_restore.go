@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/courier"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/journal"
@@ -46,8 +47,8 @@ it has that the backup does not is told: how many records, which promises, and w
 managed sites have that a service started on the backup will not know, or make again.
 With --dry-run all this is told and nothing is changed.
 
-A backup has the journal, the tokens, the calendar feeds and what is remembered of
-Slurm sites. It has neither operator.token, clock.json nor tasks of local sites; those
+A backup has the journal, the tokens, the calendar feeds, the key of receivers of
+notices and what is remembered of Slurm sites. It has neither operator.token, clock.json nor tasks of local sites; those
 that DIR has stay there.`,
 		Example: `  berth journal restore /backup/berth-2026-11-22 --data /var/lib/berth --aside --dry-run
   berth journal restore /backup/berth-2026-11-22 --data /srv/berth --old /var/lib/berth`,
@@ -81,7 +82,7 @@ type restore struct {
 }
 
 // beside are the files of a data directory that a backup has beside the journal.
-var beside = []string{token.File, token.FeedFile, adapters.Folder}
+var beside = []string{token.File, token.FeedFile, courier.KeyFile, adapters.Folder}
 
 func (r *restore) run(ctx context.Context) (err error) {
 	if err := checkJournal(r.journal); err != nil {

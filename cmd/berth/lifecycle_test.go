@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"regexp"
 	"strings"
@@ -17,6 +20,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/courier"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/engine"
@@ -31,7 +35,8 @@ import (
 // rest of a script; with an adapter's name a fake of that kind is behind them,
 // and one called watched is only watched, with two jobs that wait.
 // SERVER is its URL; ROOT, ALICE, BOB and VERA are tokens of an operator, two
-// users and a viewer, and alice's is the one that counts.
+// users and a viewer, and alice's is the one that counts. RECEIVER is the URL of a receiver of
+// notices, which writes the last one into the file received, and answers 410 at /gone.
 func startService(ts *testscript.TestScript, _ bool, args []string) {
 	store, err := sqlite.Open(ts.MkAbs("journal"), sqlite.Options{})
 	ts.Check(err)
@@ -71,8 +76,23 @@ func startService(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	tokens, err := token.Open(ts.MkAbs("journal"), "root", berth.Time(time.Now().Unix()))
 	ts.Check(err)
-	server := httptest.NewServer(api.New(api.Options{Service: host, Tokens: tokens}))
+	mail, err := sendNotices(host, tokens, ts.MkAbs("journal"))
+	ts.Check(err)
+	received := ts.MkAbs("received")
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // of a test
+		if r.URL.Path == "/gone" {
+			w.WriteHeader(http.StatusGone)
+			return
+		}
+		if err := os.WriteFile(received, append(body, '\n'), 0o600); err != nil {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	ts.Setenv("RECEIVER", receiver.URL)
+	server := httptest.NewServer(api.New(api.Options{Service: host, Tokens: tokens, Courier: mail}))
 	ts.Defer(func() {
+		receiver.Close()
 		server.CloseClientConnections()
 		server.Close()
 		ts.Check(errors.Join(host.Close(), store.Close()))
@@ -89,6 +109,15 @@ func startService(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("SERVER", server.URL)
 	ts.Setenv(serverVar, server.URL)
 	ts.Setenv("XDG_CONFIG_HOME", ts.MkAbs("settings"))
+}
+
+// sendNotices has a service send notices, also to this machine.
+func sendNotices(host *service.Host, tokens *token.Store, folder string) (*courier.Courier, error) {
+	mail, err := courier.Open(courier.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
+	if err == nil {
+		host.SendNotices(&api.Messenger{Courier: mail, Tokens: tokens, Now: host.Now, Version: "test"})
+	}
+	return mail, err
 }
 
 // grab VARIABLE PATTERN keeps what the pattern's group matches in the last

@@ -25,7 +25,7 @@ func (a *app) limitsCommand() *cobra.Command {
 		Long: `Shows what you may have and ask, and what is used of it. A share is of one pool: the
 most of its PEs that may be promised to you at any one time, and that are. Operators
 see the limits of all users who have something that is not over, or of one user, and
-those of accounts and partitions, which count all that is promised in them.`,
+those of accounts, QOS and partitions, which count all that is promised in them.`,
 		Example: "  berth limits\n  berth limits --user alice",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,7 +56,10 @@ those of accounts and partitions, which count all that is promised in them.`,
 			for i := range answer.Shared {
 				q := &answer.Shared[i]
 				of := "account " + q.Account
-				if q.Partition != "" {
+				switch {
+				case q.QOS != "":
+					of = "QOS " + q.QOS
+				case q.Partition != "":
 					of = "partition " + q.Partition
 				}
 				for k := range q.Limits {
@@ -90,21 +93,21 @@ func limitRows(w io.Writer, answer *form.Quotas) error {
 		return strconv.FormatFloat(*n, 'f', -1, 64)
 	}
 	var rows [][]string
-	add := func(user, role, account, partition string, limits []form.Limit) {
+	add := func(user, role, account, partition, qos string, limits []form.Limit) {
 		for k := range limits {
 			l := &limits[k]
-			rows = append(rows, []string{user, role, l.Limit, l.Unit, l.Site, l.Pool, cell(l.Allowed), cell(l.Used), account, partition})
+			rows = append(rows, []string{user, role, l.Limit, l.Unit, l.Site, l.Pool, cell(l.Allowed), cell(l.Used), account, partition, qos})
 		}
 	}
 	for i := range answer.Quotas {
 		q := &answer.Quotas[i]
-		add(q.User, q.Role, "", "", q.Limits)
+		add(q.User, q.Role, "", "", "", q.Limits)
 	}
 	for i := range answer.Shared {
 		q := &answer.Shared[i]
-		add("", "", q.Account, q.Partition, q.Limits)
+		add("", "", q.Account, q.Partition, q.QOS, q.Limits)
 	}
-	return printRows(w, []string{"user", "role", "limit", "unit", "site", "pool", "allowed", "used", "account", "partition"}, rows)
+	return printRows(w, []string{"user", "role", "limit", "unit", "site", "pool", "allowed", "used", "account", "partition", "qos"}, rows)
 }
 
 func allowedText(l *form.Limit) string {

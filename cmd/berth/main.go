@@ -3,6 +3,9 @@
 // of the module.
 package main
 
-import "os"
+import (
+	"os"
+	_ "time/tzdata" // zones of series where the machine has no list of them
+)
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

@@ -61,9 +61,11 @@ var pages = []page{
 	{path: "docs/jdl.md"},
 	{path: "docs/job-scripts.md", server: "local"},
 	{path: "docs/lab.md"},
+	{path: "docs/notices.md", server: "local", python: true},
 	{path: "docs/operating.md", server: "local"},
 	{path: "docs/python.md", server: "local", python: true},
 	{path: "docs/reproduce.md", long: true},
+	{path: "docs/series.md", server: "local"},
 	{path: "docs/simulate.md"},
 	{path: "docs/workflow-files.md", data: map[string]string{"SDSC-BLUE-2000-4.2-cln.swf.gz": "swf"}},
 	{path: "docs/workflows.md", data: map[string]string{

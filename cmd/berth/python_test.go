@@ -71,7 +71,7 @@ func TestPythonClient(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), python, "-B", "-W", "error", "-m", "unittest", "-v", "test_client")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+folder+string(os.PathListSeparator)+filepath.Join(folder, "tests"), "XDG_CONFIG_HOME="+filepath.Join(dir, "settings"),
-		serverVar+"="+url, tokenVar+"="+user.Secret, "BERTH_USER="+userName(), "BERTH_OPERATOR_FILE="+operator, "GORACE=atexit_sleep_ms=0")
+		serverVar+"="+url, tokenVar+"="+user.Secret, "BERTH_USER="+userName(), "BERTH_OPERATOR_FILE="+operator, "BERTH_SOCKET="+filepath.Join(dir, "out", "data", socketName), "GORACE=atexit_sleep_ms=0")
 	cmd.SysProcAttr = withparent.Attr()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

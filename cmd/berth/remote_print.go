@@ -98,6 +98,7 @@ func describeReservation(r *form.Reservation) string {
 	f.add("name", r.Name)
 	f.add("user", r.User)
 	f.add("account", r.Account)
+	f.add("QOS", r.QOS)
 	f.add("also for", sharedWith(r))
 	f.add("constraint", r.Constraint)
 	f.add("nodelist", r.Nodelist)

@@ -21,7 +21,7 @@ func (a *app) lifecycleCommands() []*cobra.Command {
 	return []*cobra.Command{
 		a.reserveCommand(), a.offersCommand(), a.holdCommand(), a.confirmCommand(), a.showCommand(), a.watchCommand(), a.freeCommand(), a.listCommand(),
 		a.modifyCommand(), a.extendCommand(), a.releaseCommand(), a.cancelCommand(), a.submitCommand(), a.statusCommand(), a.tasksCommand(), a.historyCommand(), a.auditCommand(), a.limitsCommand(), a.sitesCommand(),
-		a.loginCommand(), a.whoamiCommand(), a.openCommand(), a.tokenCommand(), a.feedCommand(), a.exportCommand(), a.clockCommand(),
+		a.loginCommand(), a.whoamiCommand(), a.openCommand(), a.tokenCommand(), a.feedCommand(), a.notifyCommand(), a.exportCommand(), a.clockCommand(),
 	}
 }
 
@@ -29,6 +29,7 @@ func (a *app) lifecycleCommands() []*cobra.Command {
 func (a *app) reserveCommand() *cobra.Command {
 	var q *ask
 	var r *remote
+	again := &repetition{}
 	cmd := &cobra.Command{
 		Use:   "reserve --npe N --duration D --deadline T [scontrol create reservation KEY=VALUE...]",
 		Short: "Request a reservation: a promise, or a refusal with a reason and offers",
@@ -43,16 +44,26 @@ With --array each of the equal parts is a reservation of its own, whose id is
 that of the array, an underscore and its number, and so is its name; some may be promised
 and others refused (exit code 3). With --hold they can be confirmed once all are there.
 
+With --repeat it repeats: the answer is one for all occurrences, which are promised
+together or not at all, or a number of them (--at-least); berth series shows them.
+
 A line for Slurm may be pasted: its keys are read with Slurm's units, and what
 Berth has no word for is refused by name.`,
 		Example: `  berth reserve -n 64 -t 2h --ready 09:00 --deadline "tomorrow 18:00"
   berth reserve -n 4 -t 30m --start now+1hour --hold
   berth reserve -n 8 -t 4h --start "monday 09:00" --name weekly-run
   berth reserve -n 4 -t 50m --deadline tomorrow --array 100 --software namd --licences 1
+  berth reserve -n 8 -t 1h --repeat "every weekday 09:00" --tz Europe/Berlin --times 20 --at-least 15
   berth reserve scontrol create reservation StartTime=now+1hour Duration=120 NodeCnt=4`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.paste(cmd, q, args); err != nil {
 				return err
+			}
+			if err := again.check(cmd, q, r); err != nil {
+				return err
+			}
+			if again.given() {
+				return a.reserveSeries(cmd, r, again, q)
 			}
 			if err := a.settle(cmd, q); err != nil {
 				return err
@@ -71,6 +82,7 @@ Berth has no word for is refused by name.`,
 	cmd.Flags().StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
 	cmd.Flags().Var(&whole[int]{&q.Array, 1, service.MaxArray}, "array", "ask for this number of equal, independent reservations")
 	holdFlag(cmd, &q.Hold)
+	again.flags(cmd)
 	r = remoteFlags(cmd)
 	r.offerSiteFlags(cmd)
 	r.waitFlag(cmd, "it has started")

@@ -64,6 +64,7 @@ func (q *ask) add(line *slurm.Asked) {
 	fill(&q.Accelerators, line.Accelerators)
 	fill(&q.User, line.User)
 	fill(&q.Account, line.Account)
+	fill(&q.QOS, line.QOS)
 	if q.Group == "" && len(q.Users) == 0 {
 		q.Group, q.Users = line.Group, line.Users
 	}

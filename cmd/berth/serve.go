@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -15,14 +14,10 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 
 	"github.com/berth-hpc/berth"
-	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/laboratory"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/engine"
@@ -32,7 +27,6 @@ import (
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/sites"
 	"github.com/berth-hpc/berth/sites/adapters"
-	"github.com/berth-hpc/berth/web"
 )
 
 // serveFlags is what the command line of serve says.
@@ -51,6 +45,8 @@ type serveFlags struct {
 	adopt   bool
 	public  string // address for browsers, through a proxy
 	link    bool   // print a login link
+	standBy bool
+	reached string // address for other servers and their clients
 
 	tls   tlsFiles
 	plain bool // HTTP beyond loopback
@@ -67,7 +63,8 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: `Runs the service until it is told to stop (Ctrl-C, SIGTERM). What it has promised
 is in DIR and survives whatever ends it; the first start writes the operator's
 token to DIR/operator.token. With --journal the promises are in a PostgreSQL database
-instead, which one service writes at a time.
+instead, which one service writes at a time. With --standby another one follows it,
+answers who looks, and takes over within seconds when the first one ends.
 
 Sites: this machine's cores, unless --config or --slurm name others. A site of the
 configuration file without an adapter enforces nothing: promises are recorded only.
@@ -104,6 +101,8 @@ data. With --adopt what is not promised here is taken down.`,
 	f.StringVar(&flags.tls.key, "tls-key", "", "`FILE` with the key of that certificate")
 	f.StringVar(&flags.tls.clientCA, "tls-client-ca", "", "take connections only of clients with a certificate of an authority in `FILE`")
 	f.BoolVar(&flags.plain, "plain-http", false, "listen beyond this machine without TLS: tokens can be read on the network")
+	f.BoolVar(&flags.standBy, "standby", false, "where another service writes the journal, follow it and take over when it ends, instead of being refused; needs --journal")
+	f.StringVar(&flags.reached, "advertise", "", "`URL` at which others reach this service when it leads (default: --public, else where it listens)")
 	f.BoolVar(&flags.link, "link", false, "print a link that logs a browser on this machine in, once and within two minutes")
 	f.Var(&span{value: &flags.keepHistory, least: sites.MinHistory}, "keep-history", "how long records are kept, such as 90d (default: for ever)")
 	f.Var(&choice{&flags.log, "form", logForms}, "log", "form of the log on stderr: "+strings.Join(logForms, ", "))
@@ -166,25 +165,6 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	for _, text := range set.warnings() {
 		log.Warn(text)
 	}
-	managed, err := adapters.Open(ctx, adapters.Options{Data: set.data, Log: log, Umask: umask, Adopt: flags.adopt}, set.config.Sites, set.adapters)
-	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			return &interrupted{"nothing was started"}
-		}
-		return err
-	}
-	defer managed.Close()
-	for _, name := range set.config.Limits.Partitions() {
-		if !slices.ContainsFunc(set.config.Sites, func(s berth.Site) bool {
-			return slices.ContainsFunc(s.Partitions, func(p berth.Partition) bool { return p.Name == name })
-		}) {
-			log.Warn("limits of a partition that no site has; they count once a site has it", "partition", name)
-		}
-	}
-	tokens, err := token.Open(set.data, userName(), berth.Time(time.Now().Unix()))
-	if err != nil {
-		return err
-	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", set.listen)
 	if err != nil {
 		return berth.Errorf(berth.Invalid, "listen", "%v", err)
@@ -195,81 +175,18 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeListener(socket)) }()
-	store, err := set.openStore(ctx, log)
-	if err != nil {
-		return err
+	s := &serving{app: a, setup: set, flags: flags, log: log, umask: umask, listener: listener, socket: socket}
+	if set.standBy {
+		return s.follow(ctx)
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	host, err := service.Open(ctx, service.Options{
-		Config: set.config, Journal: store, Version: version(), Log: log, Managers: managed.Managers, Transfers: set.transfers, Keep: set.keep, KeepHistory: set.keepHistory,
-		ClockFile: filepath.Join(set.data, "clock.json"), FaultFolder: set.data, Access: set.access,
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, host.Close()) }()
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if err := host.Register(registry); err != nil {
-		return err
-	}
-	bench, err := openLaboratory(set.data, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bench.Close()) }()
-	links := &api.Links{}
-	server := api.Server(api.New(api.Options{
-		Service: host, Tokens: tokens, Identity: set.known.ways(), Registry: registry, Log: log, Version: version(), Limits: set.config.Limits, Access: set.access, MetricsToken: set.metricsToken,
-		Root: web.Handler(strings.TrimSuffix(set.publicPath(), "/"), http.HandlerFunc(api.NotFound)), Public: set.public, At: "http://" + onThisMachine(listener.Addr().String()), Links: links, Laboratory: bench,
-	}))
-	api.Bound(server, maxConnections())
-	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
-	take := func() error { return server.Serve(listener) }
-	if set.tls.cert != "" {
-		shown, err := openCertificates(set.tls, set.data, log)
-		if err != nil {
-			return err
-		}
-		shown.serve(server)
-		take = func() error { return server.ServeTLS(listener, "", "") }
-	}
-	at, err := publish(set.data, set.scheme(), listener.Addr())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(at) }() // the lock says whether the service runs
-	a.greet(set, listener.Addr().String(), socket)
-	if flags.link {
-		a.greetBrowser(set.scheme(), listener.Addr().String(), tokens, links, host.Now())
-	}
-	failed := make(chan error, 2)
-	go host.Guard("taking connections", func() { failed <- take() })
-	if socket != nil {
-		go host.Guard("taking connections of this machine", func() { failed <- server.Serve(socket) })
-	}
-	select {
-	case <-ctx.Done():
-		log.Info("stopping")
-	case <-host.Stopped():
-		err = host.Err()
-	case <-lost(store):
-		err = berth.Errorf(berth.Conflict, "journal", "another service writes %s now: this one has stopped, and acknowledges nothing any more", postgres.Name(set.journal))
-	case err = <-failed:
-	}
-	// Streams of events end with the host; everybody else gets his answer.
-	limit, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	stopped := make(chan error, 1)
-	go func() { stopped <- server.Shutdown(limit) }()
-	closeErr := host.Close()
-	return errors.Join(err, closeErr, <-stopped)
+	return s.leadAtOnce(ctx, &leading{})
 }
 
-// openStore opens the journal to be written.
-func (set *setup) openStore(ctx context.Context, log *slog.Logger) (store, error) {
+// openStore opens the journal to be written. address is where the service is reached, for
+// others that share it.
+func (set *setup) openStore(ctx context.Context, address string, log *slog.Logger) (store, error) {
 	if set.journal != "" {
-		s, err := postgres.Open(ctx, set.journal, postgres.Options{})
+		s, err := postgres.Open(ctx, set.journal, postgres.Options{Address: address})
 		if err != nil {
 			return nil, err
 		}

@@ -330,7 +330,7 @@ func sbatch(ctx context.Context, r *form.Reservation, name site.Name, task *form
 		Nodes: hostlist.Fold(r.Nodes),
 	}
 	job, err := slurm.NewClient(slurm.Options{Site: r.Site, Conf: os.Getenv(adapters.SlurmConf)}).Submit(ctx, site.Task{
-		Key: task.Key, Name: task.Name, Reservation: name, Partition: r.Partition, Account: r.Account,
+		Key: task.Key, Name: task.Name, Reservation: name, Partition: r.Partition, Account: r.Account, QOS: r.QOS,
 		Command: task.Command, Script: task.Script, Args: task.Args, Dir: task.Dir, Env: task.Env, Variables: variables,
 		Output: task.Output, ErrorOutput: task.ErrorOutput, Array: task.Array,
 		Limit: task.Limit, Nodes: task.Nodes, Cores: task.Cores, MemoryMB: task.MemoryMB,

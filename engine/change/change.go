@@ -51,6 +51,9 @@ const (
 	TaskOver          Kind = "task_over"          // the task of Flow has come out as it says
 	WorkflowReplanned Kind = "workflow_replanned" // tasks of Flow were moved, for its cause
 	WorkflowOver      Kind = "workflow_over"      // Flow has come out as it says
+
+	SeriesPromised Kind = "series_promised" // Series is promised but for Unfit: its occurrences are accepted next
+	SeriesRefused  Kind = "series_refused"  // Series is refused as a whole, because of Unfit
 )
 
 // Kinds lists every kind, in the order above.
@@ -60,6 +63,7 @@ func Kinds() []Kind {
 		Named, WentDown, OutageBegan, CameUp, Failed, Rejected, Requeued, Lost, Extended, Shortened, Preempted, Vacated, Moved, Resized,
 		Modified, ChangeRefused, CheckedIn, NoShow, Ended, Cancelled, Forecasted, Staged, Emitted, Settled,
 		WorkflowPromised, WorkflowRefused, TaskOver, WorkflowReplanned, WorkflowOver,
+		SeriesPromised, SeriesRefused,
 	}
 }
 
@@ -87,6 +91,9 @@ type Change struct {
 	EffectID    uint64             `json:"effect_id,omitempty"`
 	Workflow    *berth.Workflow    `json:"workflow,omitempty"`
 	Flow        *Flow              `json:"flow,omitempty"`
+	Series      *berth.Series      `json:"series,omitempty"`
+	// Unfit is the occurrences of Series that cannot be promised, by number.
+	Unfit []berth.RefusedOccurrence `json:"unfit,omitempty"`
 }
 
 // Flow is what becomes of a live workflow, or of one of its tasks.

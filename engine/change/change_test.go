@@ -60,6 +60,8 @@ func full(kind change.Kind) change.Change {
 		Effect: &change.Effect{Number: 1, Site: "s", Reservation: "a", Generation: 2}, EffectID: 1,
 		Workflow: &berth.Workflow{ID: "w", Deadline: 9, Repair: berth.RepairBoth, Tasks: []berth.WorkflowTask{{ID: "t", Seconds: 1.5, Alpha: .5, After: []int{0}}}},
 		Flow:     &change.Flow{Workflow: "w", Task: 1, Outcome: berth.Skipped, Why: "x", Cause: change.CauseLate, Repair: berth.RepairLate, Moved: 1, End: 9, Before: 8},
+		Series:   &berth.Series{ID: "s", Rule: "daily", Zone: "UTC", Least: 1, Request: request, Occurrences: []berth.Occurrence{{Ready: 1, Deadline: 9, Shift: berth.ShiftLater}}},
+		Unfit:    []berth.RefusedOccurrence{{Number: 1, Refusal: berth.Refusal{Reason: berth.NoCapacity}}},
 	}
 }
 

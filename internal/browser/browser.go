@@ -430,6 +430,12 @@ func (p *Page) Press(name string) {
 	p.t.Fatalf("%q hears of no click", name)
 }
 
+// TakeAnyCertificate has the page take certificates of authorities that the machine does not know.
+func (p *Page) TakeAnyCertificate() {
+	p.t.Helper()
+	p.must("Security.setIgnoreCertificateErrors", map[string]any{"ignore": true}, nil)
+}
+
 // Dark has the page believe that the system is dark, or light, and wants nothing to move.
 func (p *Page) Dark(dark bool) {
 	p.t.Helper()

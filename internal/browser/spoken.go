@@ -77,6 +77,12 @@ func (p *Page) Focused() string {
 // silent are roles that are read over; what is in them is not.
 var silent = []string{"none", "generic", "InlineTextBox", "paragraph", "LineBreak", "ListMarker", "strong", "code", "presentation", "SvgRoot", "LabelText"}
 
+// silent reports whether a node is read over. A form without a name is no landmark; what role it has differs between
+// versions of the browser.
+func (n *spoken) silent() bool {
+	return slices.Contains(silent, n.Role.Value) || n.Role.Value == "form" && n.Name.Value == ""
+}
+
 // Tree returns the accessibility tree below the nodes of a role, a line for each node,
 // indented.
 func (p *Page) Tree(role string) []string {
@@ -92,7 +98,7 @@ func (p *Page) Tree(role string) []string {
 	walk = func(n *spoken, depth int, above string) {
 		name := n.Name.Value
 		known := n.Role.Value == "StaticText" && strings.Contains(above, strings.TrimSpace(name)) // as the name of what it is in
-		if !n.Ignored && !known && !slices.Contains(silent, n.Role.Value) {
+		if !n.Ignored && !known && !n.silent() {
 			indent := strings.Repeat("  ", depth)
 			if n.Role.Value != "StaticText" {
 				lines = append(lines, indent+n.String())

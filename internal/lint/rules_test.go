@@ -91,7 +91,7 @@ func importFaults(r room, p *pkg) []string {
 
 // wholeRooms are the rooms whose files must be whole after a loss of power: what they write
 // goes through internal/wholefile, which is tested on a file system that loses.
-var wholeRooms = []string{"service", "api", "api/token", "sites/adapters"}
+var wholeRooms = []string{"service", "api", "api/courier", "api/token", "sites/adapters"}
 
 // partWriters are what package os has to write a file otherwise.
 var partWriters = []string{"WriteFile", "Create", "CreateTemp", "OpenFile", "Rename", "Truncate"}

@@ -20,6 +20,7 @@ var table = []room{
 	{path: "internal/nearest", pure: true},
 	{path: "internal/wholefile", imports: []string{"."}},
 	{path: "internal/hpctime", imports: []string{"."}},
+	{path: "internal/recurrence", imports: []string{"."}},
 	{path: "internal/bytesize", pure: true, imports: []string{"."}},
 	{path: "internal/yamltree", imports: []string{"."}},
 	{path: "internal/realdata"},   // imported by tests only
@@ -36,6 +37,7 @@ var table = []room{
 	{path: "workflow", pure: true, imports: []string{".", "calendar"}},
 	{path: "calendar/calendartest", imports: []string{".", "calendar", "policy"}}, // imported by tests only
 	{path: "engine/change", pure: true, imports: []string{"."}},
+	{path: "notice", pure: true, imports: []string{".", "engine/change"}},
 	{path: "engine/internal/state", pure: true, imports: []string{".", "internal/bitset", "internal/wire", "calendar", "policy", "engine/change"}},
 	{path: "engine/internal/place", pure: true, imports: []string{".", "internal/stream", "calendar", "policy", "workflow", "engine/internal/state"}},
 	{path: "engine/internal/jobs", pure: true, imports: []string{".", "engine/change", "engine/internal/state", "engine/internal/place"}},
@@ -65,10 +67,11 @@ var table = []room{
 	{path: "site/slurm", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "site/hostlist"}},
 	{path: "site/slurm/rest", imports: []string{".", "site/hostlist", "site/slurm"}},
 	{path: "site/slurm/slurmtest"}, // imported by tests only
-	{path: "service", imports: []string{".", "check", "policy", "engine", "engine/change", "internal/wholefile", "internal/wire", "journal", "journal/record", "journal/postgres", "journal/sqlite", "site", "site/hostlist"}},
+	{path: "service", imports: []string{".", "check", "policy", "engine", "engine/change", "internal/wholefile", "internal/wire", "journal", "journal/record", "journal/postgres", "journal/sqlite", "notice", "site", "site/hostlist"}},
 	{path: "sites/adapters", imports: []string{".", "engine", "internal/wholefile", "service", "site", "site/local", "site/slurm", "site/slurm/rest", "sites"}},
 	{path: "api/form", imports: []string{"."}},
 	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},
+	{path: "api/courier", imports: []string{".", "internal/wholefile"}},
 	{path: "api/identity", imports: []string{".", "service", "site"}},
 	{path: "web"},
 	{path: "internal/browser"}, // imported by tests only
@@ -82,7 +85,7 @@ var table = []room{
 	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "internal/chart"}},
 	{path: "advise", imports: []string{".", "engine", "measure", "sim", "internal/stream", "internal/sweep"}},
 	{path: "api/laboratory", imports: []string{"."}},
-	{path: "api", imports: []string{".", "policy", "engine", "internal/hpctime", "internal/nearest", "site", "site/hostlist", "service", "workflow", "workload", "planning", "sites", "lab", "internal/icalendar", "api/form", "api/identity", "api/laboratory", "api/token"}},
+	{path: "api", imports: []string{".", "policy", "engine", "internal/hpctime", "internal/nearest", "site", "site/hostlist", "service", "workflow", "workload", "planning", "sites", "lab", "internal/icalendar", "notice", "api/courier", "internal/recurrence", "api/form", "api/identity", "api/laboratory", "api/token"}},
 	{path: "api/client", imports: []string{".", "api/form"}},
 	{path: "internal/demo", imports: []string{".", "policy", "engine", "workload", "journal/sqlite", "site", "site/fake", "service", "api", "api/laboratory", "api/token", "web"}},
 	{path: "internal/demo/demo", imports: []string{"internal/demo"}},
@@ -92,7 +95,7 @@ var table = []room{
 	}},
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "planning", "workflow/flowfile", "workflow/foreign", "scenario", "sites", "sites/adapters", "reproduce", "lab", "advise", "journal", "journal/postgres", "journal/sqlite",
-		"site", "site/hostlist", "site/slurm", "service", "api", "api/identity", "api/laboratory", "api/token", "api/form", "api/client", "web", "internal/nearest",
+		"site", "site/hostlist", "site/slurm", "notice", "service", "api", "api/courier", "api/identity", "api/laboratory", "api/token", "api/form", "api/client", "web", "internal/nearest",
 		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize", "internal/wholefile",
 	}},
 }
@@ -147,13 +150,13 @@ var owned = []owner{{
 		// Looks that make the calendars complete and forget what is over.
 		"(*State).View", "(*State).prune", "Stock.View", "Stock.prune", "(*State).Check", "(*State).Hash",
 		"(*State).Promised", // counts once what is kept from then on
-		"(*State).foldWorkflow", "(*State).taskOver", "(*State).acceptTask", "(*State).followTask", "(*State).restoreWorkflows", "(*State).Disturbed", "(*Flow).TakeFreed", "(*workflows)",
+		"(*State).foldWorkflow", "(*State).taskOver", "(*State).acceptTask", "(*State).followTask", "(*State).restoreWorkflows", "(*State).noteUnused", "(*State).restoreUnused", "(*State).Disturbed", "(*Flow).TakeFreed", "(*workflows)",
 		// A workflow that is in no state yet.
 		"NewFlow", "(*Flow).Expect",
 	},
 	doors: []string{
 		"New", "NewFlow", "(*Flow).Expect", "Restore", "(*State).Fold",
-		"(*State).Try", "(*State).TryPlans", "(*Trial).Book", "(*Trial).Give", "(*Trial).Shorten", "(*Trial).Release", "(*Trial).Unplan",
+		"(*State).Try", "(*State).TryPlans", "(*Trial).Book", "(*Trial).Promise", "(*Trial).Give", "(*Trial).Shorten", "(*Trial).Release", "(*Trial).Unplan",
 		"(*Trial).View", "(*Trial).Undo", "(*Trial).Close",
 		"(*State).Unsettled", "(*State).Disturbed", "(*Flow).TakeFreed", // ask once for what has changed since they were asked last
 		// Looks, as above, or with a memory of where they looked last.

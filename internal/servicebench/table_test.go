@@ -163,6 +163,11 @@ func (l latencies) String() string {
 	return fmt.Sprintf("p50 %.1f ms, p99 %.1f ms, longest %.1f ms", ms(l.at(500)), ms(l.at(990)), ms(l.at(1000)))
 }
 
+// spread tells the median and what lies on both sides of it.
+func (l latencies) spread() string {
+	return fmt.Sprintf("median %.2f s, %.2f to %.2f s", l.at(500).Seconds(), l.at(0).Seconds(), l.at(1000).Seconds())
+}
+
 // perSecond is a rate.
 func perSecond(n int, in time.Duration) string {
 	return fmt.Sprintf("%.0f/s", float64(n)/cmp.Or(in, 1).Seconds())

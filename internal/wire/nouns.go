@@ -40,6 +40,8 @@ func Request(c *Coder, r *berth.Request) {
 	Name(c, 19, &r.Nodelist)
 	Name(c, 20, &r.Exclude)
 	Name(c, 21, &r.Name)
+	Pointer(c, 22, &r.Series, seriesRef)
+	Name(c, 23, &r.QOS)
 	c.End()
 }
 
@@ -215,6 +217,7 @@ func Exceeded(c *Coder, x *berth.Exceeded) {
 	Int(c, 4, &x.Frees)
 	Name(c, 5, &x.Account)
 	Name(c, 6, &x.Partition)
+	Name(c, 7, &x.QOS)
 	c.End()
 }
 

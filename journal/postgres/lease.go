@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,6 +36,8 @@ type lease struct {
 	store  *Store
 	number int64
 	conn   *pgx.Conn // of renew alone, nil while there is none
+	// renewed is when the last renewal that succeeded was sent.
+	renewed atomic.Pointer[time.Time]
 
 	lost     chan struct{}
 	losing   sync.Once
@@ -61,10 +64,12 @@ func (s *Store) take(ctx context.Context) error {
 		return err
 	}
 	for {
+		began := time.Now()
 		number, err := s.tryTake(ctx, conn)
 		if err == nil {
 			s.config.ConnConfig.RuntimeParams["application_name"] = s.application(number)
 			s.lease = &lease{store: s, number: number, conn: conn, lost: make(chan struct{}), stopping: make(chan struct{}), stopped: make(chan struct{})}
+			s.lease.renewed.Store(&began)
 			go s.lease.renew()
 			return nil
 		}
@@ -138,7 +143,7 @@ func (s *Store) tryTake(ctx context.Context, conn *pgx.Conn) (number int64, err 
 			return err
 		}
 		number++
-		_, err := tx.Exec(ctx, "UPDATE lease SET number = $1, holder = $2, until = clock_timestamp() + $3, "+mySession, number, s.holder(), leaseTime)
+		_, err := tx.Exec(ctx, "UPDATE lease SET number = $1, holder = $2, address = $3, until = clock_timestamp() + $4, "+mySession, number, s.holder(), s.options.Address, leaseTime)
 		return err
 	})
 	if err == nil {
@@ -202,13 +207,18 @@ func (l *lease) renewOnce() bool {
 		}
 		l.conn = conn
 	}
+	began := time.Now()
 	tag, err := l.conn.Exec(ctx, "UPDATE lease SET until = clock_timestamp() + $2, "+mySession+" WHERE number = $1", l.number, leaseTime)
 	if err != nil {
 		drop(l.conn)
 		l.conn = nil
 		return true
 	}
-	return tag.RowsAffected() > 0
+	if tag.RowsAffected() == 0 {
+		return false
+	}
+	l.renewed.Store(&began)
+	return true
 }
 
 // letGo lets another server take the lease at once. A failure costs it a wait.

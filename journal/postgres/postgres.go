@@ -31,6 +31,8 @@ type Options struct {
 	ReadOnly bool
 	// Holder says who writes, for the others; empty names this process.
 	Holder string
+	// Address is where clients reach who writes; empty tells the others nothing.
+	Address string
 	// Wait is for how long Open waits for the lease of another server; 0 is a little
 	// longer than a lease lasts that its holder does not renew, negative not at all.
 	Wait time.Duration
@@ -53,7 +55,8 @@ type Store struct {
 	pool    *pgxpool.Pool
 	lease   *lease // nil if read-only
 
-	turn chan struct{} // the holder of its one place may append
+	turn    chan struct{} // the holder of its one place may append
+	keeping sync.Mutex
 
 	// Changed by the holder of the turn, under mu.
 	mu     sync.Mutex

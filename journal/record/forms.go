@@ -15,6 +15,7 @@ var (
 		engine.EventWake, engine.EventSubmit, engine.EventCancel, engine.EventFinish, engine.EventDown, engine.EventUp, engine.EventSettle,
 		engine.EventConfirm, engine.EventModify, engine.EventExtend, engine.EventCheckIn, engine.EventRelocate, engine.EventUpdateForecast,
 		engine.EventReject, engine.EventSubmitWorkflow, engine.EventConfirmWorkflow, engine.EventCancelWorkflow, engine.EventReport,
+		engine.EventSubmitSeries, engine.EventCancelSeries,
 	}
 	changeKinds = []change.Kind{
 		change.Advanced, change.Queued, change.Planned, change.Accepted, change.Refused, change.Withdrawn,
@@ -24,7 +25,7 @@ var (
 		change.Shortened, change.Preempted, change.Resized, change.Modified, change.ChangeRefused, change.CheckedIn, change.NoShow,
 		change.Forecasted, change.Staged, change.Vacated, change.OutageBegan, change.Rejected,
 		change.WorkflowPromised, change.WorkflowRefused, change.TaskOver, change.WorkflowReplanned, change.WorkflowOver,
-		change.Named,
+		change.Named, change.SeriesPromised, change.SeriesRefused,
 	}
 	outcomes = berth.Outcomes()
 	repairs  = berth.Repairs()
@@ -48,6 +49,8 @@ func event(c *wire.Coder, e *engine.Event) {
 	wire.Enum(c, 14, &e.Outcome, outcomes)
 	wire.Name(c, 15, &e.Why)
 	wire.Pointer(c, 16, &e.Plan, plan)
+	wire.Pointer(c, 17, &e.Series, wire.Series)
+	wire.List(c, 18, &e.Of, wire.BareText[string])
 	c.End()
 }
 
@@ -83,6 +86,8 @@ func step(c *wire.Coder, x *change.Change) {
 	wire.List(c, 20, &x.Transfers, wire.Transfer)
 	wire.Pointer(c, 21, &x.Workflow, wire.Workflow)
 	wire.Pointer(c, 22, &x.Flow, flow)
+	wire.Pointer(c, 23, &x.Series, wire.Series)
+	wire.List(c, 24, &x.Unfit, wire.RefusedOccurrence)
 	c.End()
 	if c.Reading() && x.Kind == change.Moved && len(x.Moved) == 0 {
 		x.Kind = change.Vacated // which format 1 wrote as a move to no place

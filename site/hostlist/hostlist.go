@@ -29,6 +29,9 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.
 // underscores, and begin with none of the last three. No name may come twice.
 // Errors are of code Invalid without a field. Cost: O(letters of the result).
 func Expand(text string) ([]string, error) {
+	if ValidName(text) {
+		return []string{text}, nil
+	}
 	var names []string
 	for _, item := range splitOutside(text) {
 		expanded, err := expandItem(item, Max-len(names))

@@ -16,7 +16,8 @@ const opAdmit = "admit"
 // Admits asks this machine for the groups of a user, the accounting database for accounts
 // and QOS, and slurmctld for their limits, if anything depends on them. A user needs
 // one of the groups of the partition, and an association with an account and a QOS that it
-// takes, in whose limits the job stays: the one that is named, else any. Root and SlurmUser are in every
+// takes, in whose limits the job stays: those that are named, else any. Where Slurm does not
+// enforce QOS, any user may name any that the partition takes. Root and SlurmUser are in every
 // group of a partition to Slurm. Where Slurm does not enforce associations any user
 // may name any account, and where it does not enforce limits there are none. What was heard in the
 // last seconds is not asked again. Cost: nothing for what is open to everybody; else up to a command
@@ -51,7 +52,7 @@ func (s *Site) Admits(ctx context.Context, partition *site.Partition, e *site.En
 	if !byAccount || !enforced {
 		return site.Admission{}, nil
 	}
-	own, no, err := s.associations(ctx, partition, e, settings["ClusterName"])
+	own, no, err := s.associations(ctx, partition, e, settings)
 	if err != nil || no != "" || !limited {
 		return site.Admission{No: no}, err
 	}
@@ -60,7 +61,7 @@ func (s *Site) Admits(ctx context.Context, partition *site.Partition, e *site.En
 
 func (s *Site) groupsOf(ctx context.Context, user string) ([]string, error) {
 	result, err := s.run(ctx, opAdmit, "id", "-Gn", "--", user)
-	return strings.Fields(string(result.Stdout)), err
+	return strings.Fields(result.Stdout), err
 }
 
 // lastSettings returns the configuration as last heard, if that was at all.
@@ -79,7 +80,7 @@ type recent struct {
 }
 
 type heard struct {
-	out []byte
+	out string
 	err error
 }
 
@@ -91,7 +92,7 @@ const fresh berth.Duration = 5
 const admitWithin = 3 * time.Second
 
 // recall is read for a command where an answer, or none, of the last seconds will do.
-func (s *Site) recall(ctx context.Context, name string, args ...string) ([]byte, error) {
+func (s *Site) recall(ctx context.Context, name string, args ...string) (string, error) {
 	key, now := strings.Join(append([]string{name}, args...), "\x00"), s.unix()
 	s.heard.mu.Lock()
 	if now >= s.heard.since.Add(fresh) || now < s.heard.since {
@@ -121,10 +122,10 @@ type association struct {
 }
 
 // associations returns those that an entry may use in a partition, and why there are none.
-func (s *Site) associations(ctx context.Context, partition *site.Partition, e *site.Entry, cluster string) (own []association, no string, err error) {
+func (s *Site) associations(ctx context.Context, partition *site.Partition, e *site.Entry, settings map[string]string) (own []association, no string, err error) {
 	others := slices.DeleteFunc(slices.Clone(e.Users), func(user string) bool { return user == berth.EveryUser || user == e.User })
 	out, err := s.recall(ctx, "sacctmgr", "--noheader", "--parsable2", "--readonly", "show", "associations",
-		"user="+strings.Join(append([]string{e.User}, others...), ","), "cluster="+cluster, "format=User,Account,Partition,DefaultQOS,QOS")
+		"user="+strings.Join(append([]string{e.User}, others...), ","), "cluster="+settings["ClusterName"], "format=User,Account,Partition,DefaultQOS,QOS")
 	if err != nil {
 		return nil, "", err
 	}
@@ -132,7 +133,7 @@ func (s *Site) associations(ctx context.Context, partition *site.Partition, e *s
 	if e.Account != "" {
 		no = "they have no association with the account " + e.Account
 	}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out) {
 		row := strings.Split(strings.TrimSpace(line), "|")
 		if len(row) < 5 || row[1] == "" || row[2] != "" && row[2] != partition.Name || e.Account != "" && row[1] != e.Account {
 			continue
@@ -146,6 +147,13 @@ func (s *Site) associations(ctx context.Context, partition *site.Partition, e *s
 		}
 		list := strings.Join(a.qos, ",")
 		some := len(a.qos) > 0 || len(partition.QOS) > 0
+		if e.QOS != "" {
+			if strings.Contains(settings["AccountingStorageEnforce"], "qos") && !slices.Contains(a.qos, e.QOS) {
+				no = "they may not use the QOS " + e.QOS + " in the account " + a.account
+				continue
+			}
+			a.qos, list, some = []string{e.QOS}, e.QOS, true
+		}
 		a.qos = slices.DeleteFunc(a.qos, func(qos string) bool { return !allowed(qos, partition.QOS, partition.DeniedQOS) })
 		switch {
 		case !allowed(a.account, partition.Accounts, partition.DeniedAccounts):

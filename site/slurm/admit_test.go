@@ -17,14 +17,14 @@ type database struct{ enforce, rows, groups string }
 func (d database) Run(_ context.Context, c Command) (Result, error) {
 	switch c.Argv[0] {
 	case "scontrol":
-		return Result{Stdout: []byte("AccountingStorageEnforce = " + d.enforce + "\nClusterName = lab\nSlurmUser = slurm(64030)\n")}, nil
+		return Result{Stdout: "AccountingStorageEnforce = " + d.enforce + "\nClusterName = lab\nSlurmUser = slurm(64030)\n"}, nil
 	case "id":
-		return Result{Stdout: []byte(d.groups + "\n")}, nil
+		return Result{Stdout: d.groups + "\n"}, nil
 	case "sacctmgr":
 		if line := strings.Join(c.Argv, " "); !strings.Contains(line, " user=ada cluster=lab ") {
 			return Result{}, errors.New("unexpected: " + line)
 		}
-		return Result{Stdout: []byte(d.rows)}, nil
+		return Result{Stdout: d.rows}, nil
 	}
 	return Result{}, errors.New("unexpected: " + c.Argv[0])
 }
@@ -53,12 +53,22 @@ func TestAdmits(t *testing.T) {
 		"QOS missing":       {"AllowQos=long", "ada", database{enforce: enforced, rows: "ada|a|||normal\nada|b|||\n"}, "it does not take their QOS"},
 		"every QOS denied":  {"DenyQos=normal", "ada", database{enforce: enforced, rows: "ada|a|||normal\n"}, "it does not take their QOS normal"},
 		"one QOS is denied": {"DenyQos=normal", "ada", database{enforce: enforced, rows: "ada|a|||normal,long\n"}, ""},
+		"their QOS":         {"QOS=long AllowAccounts=ALL", "ada", database{enforce: enforced, rows: "ada|a|||normal,long\n"}, ""},
+		"not their QOS":     {"QOS=high AllowAccounts=ALL", "ada", database{enforce: enforced, rows: "ada|a|||normal,long\nada|b|||\n"}, "they may not use the QOS high in the account b"},
+		"a QOS it denies":   {"QOS=long DenyQos=long", "ada", database{enforce: enforced, rows: "ada|a|||normal,long\n"}, "it does not take their QOS long"},
+		"a QOS elsewhere":   {"QOS=long AllowAccounts=a", "ada", database{enforce: enforced, rows: "ada|a|||normal\nada|b|||long\n"}, "it does not take their account b"},
+		"QOS not enforced":  {"QOS=high AllowAccounts=ALL", "ada", database{enforce: "associations", rows: "ada|a|||normal\n"}, ""},
+		"a QOS, no account": {"QOS=high AllowAccounts=ALL", "ada", database{enforce: enforced}, "they have no account there"},
 	} {
+		asked := site.Entry{User: c.user}
+		if qos, rest, given := strings.Cut(c.line, " "); given && strings.HasPrefix(qos, "QOS=") {
+			asked.QOS, c.line = strings.TrimPrefix(qos, "QOS="), rest
+		}
 		partitions, err := parsePartitions("PartitionName=p " + c.line + " MaxNodes=UNLIMITED MaxTime=UNLIMITED Nodes=n1 State=UP\n")
 		if err != nil {
 			t.Fatal(err)
 		}
-		admission, err := New(Options{Site: "lab", Exec: c.at}).Admits(t.Context(), &partitions[0], &site.Entry{User: c.user})
+		admission, err := New(Options{Site: "lab", Exec: c.at}).Admits(t.Context(), &partitions[0], &asked)
 		why := admission.No
 		if err != nil || !strings.HasPrefix(why, c.want) || c.want == "" && why != "" {
 			t.Errorf("%s: %q, %v, want %q", name, why, err, c.want)
@@ -105,3 +115,23 @@ func TestAdmitsWaitsForNoDatabase(t *testing.T) {
 }
 
 var _ site.Gate = (*Site)(nil)
+
+// A task is handed in with the QOS and the account of its promise, and says nothing of those that it has not.
+func TestTasksAreHandedInWithTheirQOS(t *testing.T) {
+	c := NewClient(Options{Site: "lab"})
+	task := site.Task{Key: "k", Reservation: "r", Dir: "/", Command: []string{"true"}, Account: "phys", QOS: "long"}
+	booked := site.Booking{Start: 0, End: 3600}
+	if args := strings.Join(c.sbatchArgs(&task, &booked, size{}), " "); !strings.Contains(args, " --account=phys --qos=long ") {
+		t.Error(args)
+	}
+	with := task.Digest()
+	if task.QOS = ""; with == task.Digest() {
+		t.Error("the QOS is not part of what a task does")
+	}
+	if args := strings.Join(c.sbatchArgs(&task, &booked, size{}), " "); strings.Contains(args, "qos") {
+		t.Error(args)
+	}
+	if task.QOS = "long,high"; task.Check() == nil {
+		t.Error("two QOS are taken as one")
+	}
+}

@@ -64,24 +64,23 @@ func (s *Site) Carry(ctx context.Context, from, to site.Name) error {
 
 // leftBy returns the ids of the jobs that a reservation has left behind when Slurm took it down.
 func (s *Site) leftBy(ctx context.Context, op string, name site.Name) ([]string, error) {
-	mark, fields := newMark(), []string{"JobID", "Reason"}
-	out, err := s.read(ctx, op, "squeue", "--noheader", "--all", "--states="+leftBehind, "--Format=JobID:"+mark+",Reason:"+mark)
+	mark, list := newMark(), []jobField{fieldID, fieldState, fieldReason}
+	out, err := s.read(ctx, op, "squeue", jobsArgs(mark, list, leftBehind)...)
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := parseJobs(string(out), mark, fields)
+	jobs, err := parseJobs(out, mark, list)
 	if err != nil {
 		return nil, odd(op, "squeue", err)
 	}
 	var ids []string
-	for _, j := range jobs {
-		record := make(jobRecord, len(jobFields))
-		record[column["State"]], record[column["Reason"]] = leftBehind, j[1]
-		if _, err := strconv.ParseUint(j[0], 10, 63); err != nil {
+	for i := range jobs {
+		id := jobs[i].at(fieldID)
+		if _, err := strconv.ParseUint(id, 10, 63); err != nil {
 			return nil, odd(op, "squeue", err)
 		}
-		if record.left() == string(name) {
-			ids = append(ids, j[0])
+		if jobs[i].left() == string(name) {
+			ids = append(ids, id)
 		}
 	}
 	return ids, nil
@@ -93,7 +92,7 @@ func (s *Site) jobsIn(ctx context.Context, op string, name site.Name, filter ...
 	if err != nil {
 		return nil, err
 	}
-	ids := strings.Fields(string(out))
+	ids := strings.Fields(out)
 	for _, id := range ids {
 		if _, err := strconv.ParseUint(id, 10, 63); err != nil {
 			return nil, odd(op, "squeue", err)

@@ -64,7 +64,7 @@ func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error)
 		if err != nil {
 			return "", err
 		}
-		if me := strings.TrimSpace(string(who)); me != task.User {
+		if me := strings.TrimSpace(who); me != task.User {
 			return "", site.Errorf(site.Denied, op, "the task is for user %s, and this is %s", task.User, me)
 		}
 	}
@@ -109,7 +109,7 @@ func (c *Client) Submit(ctx context.Context, task site.Task) (site.JobID, error)
 	if result.Exit != 0 {
 		return "", explain(op, "sbatch", firstLine(result))
 	}
-	return parseJobID(string(result.Stdout))
+	return parseJobID(result.Stdout)
 }
 
 // saysSize matches a script that says itself on what it runs.
@@ -133,7 +133,7 @@ func (c *Client) size(ctx context.Context, op string, task *site.Task, b *site.B
 	if err != nil {
 		return as, err
 	}
-	nodes, err := parseNodes(string(out))
+	nodes, err := parseNodes(out)
 	if err != nil {
 		return as, odd(op, "scontrol show node", err)
 	}
@@ -219,7 +219,7 @@ func (c *Client) submitted(ctx context.Context, task *site.Task) (site.JobID, er
 	if err != nil {
 		return "", err
 	}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out) {
 		id, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		reservation, comment, _ := strings.Cut(rest, " ")
 		was := site.Task{Reservation: site.Name(reservation)}
@@ -255,6 +255,7 @@ func (c *Client) sbatchArgs(task *site.Task, b *site.Booking, as size) []string 
 	}
 	add("job-name", cmp.Or(task.Name, task.Key))
 	add("account", task.Account)
+	add("qos", task.QOS)
 	add("partition", task.Partition)
 	if task.Partition == "" {
 		add("partition", b.Partition)

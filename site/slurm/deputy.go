@@ -65,7 +65,7 @@ func (d *Deputy) switched(ctx context.Context, user string) (*identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	entry := strings.Split(strings.TrimSpace(string(result.Stdout)), ":")
+	entry := strings.Split(strings.TrimSpace(result.Stdout), ":")
 	const fields = 7
 	if result.Exit != 0 || len(entry) != fields || entry[0] != user { // a number is looked up as one
 		return nil, site.Errorf(site.Denied, op, "this machine knows no user %s", user)
@@ -83,7 +83,7 @@ func (d *Deputy) switched(ctx context.Context, user string) (*identity, error) {
 		return nil, err
 	}
 	var groups []uint32
-	for word := range strings.FieldsSeq(string(out)) {
+	for word := range strings.FieldsSeq(out) {
 		n, err := strconv.ParseUint(word, 10, 32)
 		if err != nil {
 			return nil, odd(op, "id", err)

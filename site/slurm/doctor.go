@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -67,9 +66,9 @@ func (s *Site) silence(ctx context.Context) (said, why, hint string) {
 	switch {
 	case err != nil:
 		return "", err.Error(), hintOf(err, otherwise)
-	case strings.Contains(string(result.Stdout), " is UP"):
-		return string(result.Stdout), "", ""
-	case len(bytes.TrimSpace(result.Stderr)) > 0:
+	case strings.Contains(result.Stdout, " is UP"):
+		return result.Stdout, "", ""
+	case strings.TrimSpace(result.Stderr) != "":
 		said := lastLine(result.Stderr)
 		return "", said, hintOf(explain("doctor", "scontrol", said), otherwise)
 	}
@@ -127,7 +126,7 @@ func (s *Site) clockFinding(ctx context.Context) site.Finding {
 	if err != nil {
 		return site.Finding{Check: "clock", Level: site.Warning, Text: err.Error(), Hint: hintOf(err, "")}
 	}
-	match := sdiagTime.FindStringSubmatch(string(out))
+	match := sdiagTime.FindStringSubmatch(out)
 	if match == nil {
 		return site.Finding{Check: "clock", Level: site.Warning, Text: "sdiag does not say the controller's time"}
 	}
@@ -222,7 +221,7 @@ var federation = regexp.MustCompile(`(?m)^Federation: *(\S+) *$`)
 // no finding: it is so with most clusters.
 func (s *Site) federationFindings(ctx context.Context) []site.Finding {
 	out, err := s.read(ctx, "doctor", "scontrol", "show", "federation")
-	in := federation.FindSubmatch(out)
+	in := federation.FindStringSubmatch(out)
 	if err != nil || in == nil {
 		return nil
 	}

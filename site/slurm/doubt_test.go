@@ -40,7 +40,7 @@ func (s *script) Run(_ context.Context, c slurm.Command) (slurm.Result, error) {
 }
 
 func says(exit int, stdout, stderr string) slurm.Result {
-	return slurm.Result{Exit: exit, Stdout: []byte(stdout), Stderr: []byte(stderr)}
+	return slurm.Result{Exit: exit, Stdout: stdout, Stderr: stderr}
 }
 
 const (

@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -29,7 +28,7 @@ type Command struct {
 
 // Result is what a program left behind that ran to its end.
 type Result struct {
-	Stdout, Stderr []byte
+	Stdout, Stderr string
 	Exit           int
 	CPU            time.Duration // that it has used, where that is known
 }
@@ -81,7 +80,7 @@ func (h Host) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
-	result := Result{Stdout: stdout.text.Bytes(), Stderr: stderr.text.Bytes()}
+	result := Result{Stdout: stdout.String(), Stderr: stderr.String()}
 	if cmd.ProcessState != nil {
 		result.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
@@ -122,26 +121,58 @@ func (h Host) file(text []byte) (*os.File, error) {
 	return file, nil
 }
 
-// bounded is a buffer that takes so much: more is an error, or is cut off. It has no other methods of a
-// bytes.Buffer, since io.Copy would use its ReadFrom, which knows no bound.
+// bounded takes bytes while there is room: more is an error, or is cut off. What comes is kept in pieces, which are put together once, for a
+// queue of 50,000 jobs is megabytes.
 type bounded struct {
-	text bytes.Buffer
-	room int
-	cut  bool
-	over bool // more was written
+	pieces [][]byte
+	size   int // of all
+	room   int
+	cut    bool
+	over   bool // more was written
 }
 
+// Bounds on the bytes of a piece.
+const (
+	leastPiece = 4 << 10
+	mostPiece  = 1 << 20
+)
+
 func (b *bounded) Write(p []byte) (int, error) {
-	fits := b.room - b.text.Len()
+	fits := b.room - b.size
 	if len(p) <= fits {
-		return b.text.Write(p)
+		b.take(p)
+		return len(p), nil
 	}
 	if !b.cut {
 		b.over = true
 		return 0, io.ErrShortBuffer
 	}
-	b.text.Write(p[:fits])
+	b.take(p[:fits])
 	return len(p), nil
+}
+
+func (b *bounded) take(p []byte) {
+	b.size += len(p)
+	for len(p) > 0 {
+		last := len(b.pieces) - 1
+		if last < 0 || len(b.pieces[last]) == cap(b.pieces[last]) {
+			b.pieces = append(b.pieces, make([]byte, 0, min(max(leastPiece, b.size), mostPiece)))
+			last++
+		}
+		piece := b.pieces[last]
+		n := min(len(p), cap(piece)-len(piece))
+		b.pieces[last], p = append(piece, p[:n]...), p[n:]
+	}
+}
+
+// String returns all that was taken.
+func (b *bounded) String() string {
+	var text strings.Builder
+	text.Grow(b.size)
+	for _, piece := range b.pieces {
+		text.Write(piece)
+	}
+	return text.String()
 }
 
 // commands runs Slurm's commands.
@@ -200,7 +231,7 @@ func (c *commands) runWith(ctx context.Context, op string, command Command) (Res
 		}
 	}
 	msg := name + " did not end"
-	if len(bytes.TrimSpace(result.Stderr)) > 0 {
+	if strings.TrimSpace(result.Stderr) != "" {
 		msg += ", and said: " + lastLine(result.Stderr) // which may be what it waits for
 	}
 	return result, &unfinishedError{&site.Error{Kind: site.Unreachable, Op: op, Msg: msg, Err: err}}
@@ -220,13 +251,13 @@ func unfinished(err error) bool {
 }
 
 // read runs a command that only reads, and wants it to succeed.
-func (c *commands) read(ctx context.Context, op, name string, args ...string) ([]byte, error) {
+func (c *commands) read(ctx context.Context, op, name string, args ...string) (string, error) {
 	result, err := c.run(ctx, op, name, args...)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if result.Exit != 0 {
-		return nil, explain(op, name, firstLine(result))
+		return "", explain(op, name, firstLine(result))
 	}
 	return result.Stdout, nil
 }
@@ -234,8 +265,8 @@ func (c *commands) read(ctx context.Context, op, name string, args ...string) ([
 // firstLine returns the first line that a command wrote to stderr, else to
 // stdout.
 func firstLine(r Result) string {
-	for _, text := range [][]byte{r.Stderr, r.Stdout} {
-		for line := range strings.Lines(string(text)) {
+	for _, text := range []string{r.Stderr, r.Stdout} {
+		for line := range strings.Lines(text) {
 			if line = strings.TrimSpace(line); line != "" {
 				return shortened(line)
 			}
@@ -245,8 +276,8 @@ func firstLine(r Result) string {
 }
 
 // lastLine returns the line in which a command says why it gives up: those before it say on what.
-func lastLine(text []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return shortened(strings.TrimSpace(lines[len(lines)-1]))
 }
 

@@ -42,7 +42,7 @@ func (s *Site) extendJobs(ctx context.Context, op string, name site.Name, was, e
 		if out.Exit != 0 {
 			continue // it is over
 		}
-		all := fields(strings.TrimSpace(string(out.Stdout)))
+		all := fields(strings.TrimSpace(out.Stdout))
 		from, err := parseTime(get(all, "StartTime"))
 		if err != nil {
 			return odd(op, "scontrol show job", err)

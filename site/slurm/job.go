@@ -2,8 +2,9 @@ package slurm
 
 import (
 	"crypto/rand"
-	"encoding/hex"
+	"encoding/base64"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,81 +14,149 @@ import (
 	"github.com/berth-hpc/berth/site"
 )
 
-// jobFields are what squeue is asked for. Its fields have kept their names and forms from
-// Slurm 22.05 to 26.05, which those of squeue --json have not.
-var jobFields = []string{
-	"JobID", "ArrayJobID", "ArrayTaskID", "State", "Reason", "UserName", "Account", "Partition", "Reservation", "NodeList", "NumCPUs",
-	"StartTime", "EndTime", "SubmitTime", "EligibleTime", "NumNodes", "OverSubscribe", "TimeLimit", "exit_code", "STDOUT", "Comment", "Name",
+// jobField is a field of a job as squeue shows it.
+type jobField int
+
+// The fields. They have kept their names and forms from Slurm 22.05 to 26.05, which those of squeue --json have not.
+const (
+	fieldID jobField = iota
+	fieldArray
+	fieldIndex
+	fieldState
+	fieldNodes
+	fieldCPUs
+	fieldStart
+	fieldEnd
+	fieldSubmitted
+	fieldEligible
+	fieldNodeCount
+	fieldSharing
+	fieldLimit
+	fieldExit
+	fieldReason
+	fieldUser
+	fieldAccount
+	fieldPartition
+	fieldReservation
+	fieldOutput
+	fieldComment
+	fieldName
+	// fieldExclusive says since Slurm 25 what fieldSharing said before: NODE, or TOPO for all nodes of a block. With
+	// USER and MCS other jobs may come to the same nodes.
+	fieldExclusive
+	allFields
+)
+
+// jobFields are the names of fields, and which may hold anything: the others are numbers, times, states and the names of
+// nodes, which have no bar in them.
+var jobFields = [allFields]struct {
+	name string
+	free bool
+}{
+	fieldID: {"JobID", false}, fieldArray: {"ArrayJobID", false}, fieldIndex: {"ArrayTaskID", false}, fieldState: {"State", false}, fieldNodes: {"NodeList", false},
+	fieldCPUs: {"NumCPUs", false}, fieldStart: {"StartTime", false}, fieldEnd: {"EndTime", false}, fieldSubmitted: {"SubmitTime", false}, fieldEligible: {"EligibleTime", false},
+	fieldNodeCount: {"NumNodes", false}, fieldSharing: {"OverSubscribe", false}, fieldLimit: {"TimeLimit", false}, fieldExit: {"exit_code", false}, fieldReason: {"Reason", true},
+	fieldUser: {"UserName", true}, fieldAccount: {"Account", true}, fieldPartition: {"Partition", true}, fieldReservation: {"Reservation", true}, fieldOutput: {"STDOUT", true},
+	fieldComment: {"Comment", true}, fieldName: {"Name", true}, fieldExclusive: {"Exclusive", false},
 }
 
-// exclusive is the field that says since Slurm 25 what OverSubscribe said before: NODE, or TOPO
-// for all nodes of a block. With USER and MCS other jobs may come to the same nodes.
-const exclusive = "Exclusive"
+// lookFields are the fields for a look. Older versions do not know the last one.
+var lookFields = func() []jobField {
+	list := make([]jobField, allFields)
+	for i := range list {
+		list[i] = jobField(i)
+	}
+	return list
+}()
 
-// newMark returns what stands behind each field. Users choose names and comments, and may
+// bar stands behind a field that cannot hold it.
+const bar = "|"
+
+// newMark returns what stands behind each field that is free. Users choose names and comments, and may
 // put anything in them but what they cannot know.
 func newMark() string {
-	random := make([]byte, 8)
+	random := make([]byte, 6)
 	_, _ = rand.Read(random) // never fails
-	return "#" + hex.EncodeToString(random) + "#"
+	return "#" + base64.RawURLEncoding.EncodeToString(random) + "#"
+}
+
+// behind returns what stands behind a field.
+func (f jobField) behind(mark string) string {
+	if jobFields[f].free {
+		return mark
+	}
+	return bar
 }
 
 // jobsArgs are the arguments of squeue. A field without a width is written whole.
-func jobsArgs(mark string, list []string) []string {
-	return []string{"--noheader", "--all", "--states=all", "--Format=" + strings.Join(list, ":"+mark+",") + ":" + mark}
+func jobsArgs(mark string, list []jobField, states string) []string {
+	var form strings.Builder
+	for i, f := range list {
+		if i > 0 {
+			form.WriteByte(',')
+		}
+		form.WriteString(jobFields[f].name + ":" + f.behind(mark))
+	}
+	return []string{"--noheader", "--all", "--states=" + states, "--Format=" + form.String()}
 }
 
-// jobRecord is a job as squeue shows it: its fields, in the order of jobFields, and then
-// exclusive where that is asked for. A queue may hold 50,000 of them.
-type jobRecord []string
+// jobRecord is a job as squeue shows it: where its fields are in what squeue wrote of all. A queue may hold 50,000
+// of them.
+type jobRecord struct {
+	of    string // what squeue wrote
+	spans [allFields]span
+	newer bool // fieldExclusive was asked for
+}
 
-// column has where each field is.
-var column = func() map[string]int {
-	at := map[string]int{exclusive: len(jobFields)}
-	for i, name := range jobFields {
-		at[name] = i
-	}
-	return at
-}()
+// span is a part of a text, which is shorter than 4 GB.
+type span struct{ from, to uint32 }
 
 // at returns a field, and nothing if it was not asked for.
-func (j jobRecord) at(name string) string {
-	if i := column[name]; i < len(j) {
-		return j[i]
-	}
-	return ""
-}
+func (j *jobRecord) at(f jobField) string { return j.of[j.spans[f].from:j.spans[f].to] }
 
-// parseJobs reads what squeue writes with a mark behind each field.
-func parseJobs(text, mark string, list []string) ([]jobRecord, error) {
-	parts := strings.Split(text, mark)
-	if rest := strings.TrimSpace(parts[len(parts)-1]); rest != "" || (len(parts)-1)%len(list) != 0 {
-		return nil, fmt.Errorf("%d fields and then %.40q; want %d for each job", len(parts)-1, rest, len(list))
+// parseJobs reads what squeue writes of the fields of a list.
+func parseJobs(text, mark string, list []jobField) ([]jobRecord, error) {
+	if len(text) > math.MaxUint32 {
+		return nil, fmt.Errorf("%d bytes of jobs", len(text))
 	}
-	jobs := make([]jobRecord, 0, len(parts)/len(list))
-	for record := range slices.Chunk(parts[:len(parts)-1], len(list)) {
-		record[0] = strings.TrimSpace(record[0]) // the end of the line before
+	last := list[len(list)-1]
+	jobs := make([]jobRecord, 0, strings.Count(text, last.behind(mark)+"\n"))
+	for at := 0; strings.TrimSpace(text[at:]) != ""; {
+		record := jobRecord{of: text, newer: slices.Contains(list, fieldExclusive)}
+		for i, f := range list {
+			end := strings.Index(text[at:], f.behind(mark))
+			if end < 0 || !jobFields[f].free && strings.Contains(text[at:at+end], "\n") {
+				return nil, fmt.Errorf("behind job %d no %s in %.40q, the field %d of %d", len(jobs), jobFields[f].name, text[at:], i+1, len(list))
+			}
+			record.spans[f] = span{uint32(at), uint32(at + end)}
+			at += end + len(f.behind(mark))
+		}
+		line, _, _ := strings.Cut(text[at:], "\n")
+		if strings.TrimSpace(line) != "" {
+			return nil, fmt.Errorf("%.40q behind the %d fields of job %d", line, len(list), len(jobs)+1)
+		}
+		at = min(at+len(line)+1, len(text))
 		jobs = append(jobs, record)
 	}
 	return jobs, nil
 }
 
-func (j jobRecord) text(name string) string {
-	if value := j.at(name); !null(value) {
+func (j *jobRecord) text(f jobField) string {
+	if value := j.at(f); !null(value) {
 		return value
 	}
 	return ""
 }
 
 // number returns a number, 0 if there is none.
-func (j jobRecord) number(name string) int64 {
-	n, _ := strconv.ParseInt(j.at(name), 10, 64)
+func (j *jobRecord) number(f jobField) int64 {
+	n, _ := strconv.ParseInt(j.at(f), 10, 64)
 	return n
 }
 
 // time returns a time, 0 if there is none.
-func (j jobRecord) time(name string) berth.Time {
-	text := j.at(name)
+func (j *jobRecord) time(f jobField) berth.Time {
+	text := j.at(f)
 	if null(text) || text == "Unknown" {
 		return 0
 	}
@@ -99,8 +168,8 @@ func (j jobRecord) time(name string) berth.Time {
 }
 
 // limit returns the time limit, 0 if there is none.
-func (j jobRecord) limit() berth.Duration {
-	text := j.at("TimeLimit")
+func (j *jobRecord) limit() berth.Duration {
+	text := j.at(fieldLimit)
 	if minutes, seconds, both := strings.Cut(text, ":"); both && !strings.Contains(seconds, ":") {
 		text = "00:" + strings.Repeat("0", max(0, 2-len(minutes))) + text
 	}
@@ -112,8 +181,8 @@ func (j jobRecord) limit() berth.Duration {
 }
 
 // result returns with what a job ended: code:signal or, before Slurm 24, as wait(2) has it.
-func (j jobRecord) result(ending site.Ending) site.Result {
-	code, signal, both := strings.Cut(j.at("exit_code"), ":")
+func (j *jobRecord) result(ending site.Ending) site.Result {
+	code, signal, both := strings.Cut(j.at(fieldExit), ":")
 	n, _ := strconv.Atoi(code) // none is 0
 	if !both {
 		return site.Result{Ending: ending, Code: n >> 8 & 0xff, Signal: n & 0x7f}
@@ -148,11 +217,11 @@ const neverBegan = 53
 const leftBehind = "RESV_DEL_HOLD"
 
 // left returns the reservation that has left a job behind, empty if none has.
-func (j jobRecord) left() string {
-	if j.at("State") != leftBehind {
+func (j *jobRecord) left() string {
+	if j.at(fieldState) != leftBehind {
 		return ""
 	}
-	name, is := strings.CutPrefix(j.at("Reason"), "Reservation ")
+	name, is := strings.CutPrefix(j.at(fieldReason), "Reservation ")
 	name, was := strings.CutSuffix(name, " was deleted")
 	if !is || !was {
 		return ""
@@ -164,23 +233,35 @@ func (j jobRecord) left() string {
 // job holds its nodes, while COMPLETING too.
 var waiting = []string{"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", leftBehind, "SPECIAL_EXIT"}
 
+// phase tells it from the state.
+func (j *jobRecord) phase() phase {
+	state := j.at(fieldState)
+	if _, ended := endings[state]; ended {
+		return over
+	}
+	if slices.Contains(waiting, state) {
+		return pending
+	}
+	return running
+}
+
 // job reads a record. cores are those that it has of some of its nodes, by node; of the
 // others it has all.
-func (j jobRecord) job(cores map[string]berth.PESet) (site.Job, phase, error) {
-	id, err := strconv.ParseUint(j.at("JobID"), 10, 63)
+func (j *jobRecord) job(cores map[string]berth.PESet) (site.Job, phase, error) {
+	id, err := strconv.ParseUint(j.at(fieldID), 10, 63)
 	out := site.Job{
-		ID: site.JobID(j.at("JobID")), Name: j.at("Name"), User: j.text("UserName"), Account: j.text("Account"), Partition: j.text("Partition"),
-		Output: j.text("STDOUT"), Reservation: j.text("Reservation"), Start: j.time("StartTime"), End: j.time("EndTime"),
-		Cores: berth.Count(min(max(j.number("NumCPUs"), 0), berth.MaxPEs)),
+		ID: site.JobID(j.at(fieldID)), Name: j.at(fieldName), User: j.text(fieldUser), Account: j.text(fieldAccount), Partition: j.text(fieldPartition),
+		Output: j.text(fieldOutput), Reservation: j.text(fieldReservation), Start: j.time(fieldStart), End: j.time(fieldEnd),
+		Cores: berth.Count(min(max(j.number(fieldCPUs), 0), berth.MaxPEs)),
 	}
-	if err != nil || id < 1 || j.at("State") == "" {
-		return out, running, fmt.Errorf("job %.40q in state %.40q", j.at("JobID"), j.at("State"))
+	if err != nil || id < 1 || j.at(fieldState) == "" {
+		return out, running, fmt.Errorf("job %.40q in state %.40q", j.at(fieldID), j.at(fieldState))
 	}
-	if key, _, ours := parseComment(j.at("Comment")); ours {
+	if key, _, ours := parseComment(j.at(fieldComment)); ours {
 		out.Key = key
 	}
-	if index := j.text("ArrayTaskID"); index != "" {
-		out.Array = site.JobID(j.at("ArrayJobID"))
+	if index := j.text(fieldIndex); index != "" {
+		out.Array = site.JobID(j.at(fieldArray))
 		if _, err := strconv.ParseUint(index, 10, 31); err == nil {
 			out.ID = out.Array + "_" + site.JobID(index)
 		} else {
@@ -188,28 +269,28 @@ func (j jobRecord) job(cores map[string]berth.PESet) (site.Job, phase, error) {
 			out.Elements = elements(index)
 		}
 	}
-	out.Output = expanded(out.Output, j.at("JobID"), &out)
+	out.Output = expanded(out.Output, j.at(fieldID), &out)
 	j.asked(&out)
-	if ending, ended := endings[j.at("State")]; ended {
-		out.Result = j.result(ending)
-		if why := j.text("Reason"); why != "None" {
+	switch phase := j.phase(); phase {
+	case over:
+		out.Result = j.result(endings[j.at(fieldState)])
+		if why := j.text(fieldReason); why != "None" {
 			out.Reason = why
 		}
 		if out.Result.Signal == neverBegan {
 			out.Reason = "Slurm could not begin it on its node: its folder or its output file is not there, or its user may not write there"
 		}
-		return out, over, j.shares(&out, cores)
-	}
-	if slices.Contains(waiting, j.at("State")) {
-		out.Reason, out.Left = j.text("Reason"), j.left()
+		return out, phase, j.shares(&out, cores)
+	case pending:
+		out.Reason, out.Left = j.text(fieldReason), j.left()
 		out.Held = out.Begin == 0 || out.Left != ""
-		return out, pending, nil
+		return out, phase, nil
 	}
 	if out.Limit == 0 {
 		out.End = berth.Forever
 	}
 	if out.Start == 0 {
-		return out, running, fmt.Errorf("job %s is %.40q since %.40q", out.ID, j.at("State"), j.at("StartTime"))
+		return out, running, fmt.Errorf("job %s is %.40q since %.40q", out.ID, j.at(fieldState), j.at(fieldStart))
 	}
 	return out, running, j.shares(&out, cores)
 }
@@ -228,13 +309,13 @@ func expanded(path, number string, j *site.Job) string {
 }
 
 // asked reads what a job asks for. What cannot be right is not said.
-func (j jobRecord) asked(out *site.Job) {
-	out.Submitted, out.Begin = j.time("SubmitTime"), j.time("EligibleTime")
+func (j *jobRecord) asked(out *site.Job) {
+	out.Submitted, out.Begin = j.time(fieldSubmitted), j.time(fieldEligible)
 	out.Limit = j.limit()
-	out.Nodes = berth.Count(min(max(j.number("NumNodes"), 0), berth.MaxPEs))
-	out.Exclusive = j.at("OverSubscribe") == "NO"
-	if len(j) > len(jobFields) {
-		says := j.at(exclusive)
+	out.Nodes = berth.Count(min(max(j.number(fieldNodeCount), 0), berth.MaxPEs))
+	out.Exclusive = j.at(fieldSharing) == "NO"
+	if j.newer {
+		says := j.at(fieldExclusive)
 		out.Exclusive = says == "NODE" || says == "TOPO"
 	}
 }
@@ -285,8 +366,8 @@ const maxIndex = 1 << 22
 
 // shares reads what a job holds: the cores of its nodes where they are known, else the whole
 // nodes.
-func (j jobRecord) shares(out *site.Job, cores map[string]berth.PESet) error {
-	nodes, err := nodeList(j.at("NodeList"))
+func (j *jobRecord) shares(out *site.Job, cores map[string]berth.PESet) error {
+	nodes, err := nodeList(j.at(fieldNodes))
 	if err != nil {
 		return fmt.Errorf("job %s: %w", out.ID, err)
 	}
@@ -297,23 +378,24 @@ func (j jobRecord) shares(out *site.Job, cores map[string]berth.PESet) error {
 }
 
 // partial reports whether a job that holds nodes has fewer processors than they have.
-func (j jobRecord) partial(nodes map[string]*nodeRecord) bool {
-	held, err := nodeList(j.at("NodeList"))
+func (j *jobRecord) partial(nodes map[string]*nodeRecord) bool {
+	held, err := nodeList(j.at(fieldNodes))
 	all := int64(0)
 	for _, name := range held {
 		if n := nodes[name]; n != nil {
 			all += int64(n.CPUs)
 		}
 	}
-	return err == nil && len(held) > 0 && j.number("NumCPUs") < all
+	return err == nil && len(held) > 0 && j.number(fieldCPUs) < all
 }
 
 // coresOf reads from what scontrol shows in detail which cores each job has, by its number
 // and node. A job that is there twice, for a name may hold the end of a line, is left out.
 func coresOf(text string, nodes map[string]*nodeRecord) map[string]map[string]berth.PESet {
 	found := map[string]map[string]berth.PESet{}
+	var all []field // of one line
 	for line := range strings.Lines(text) {
-		all := fields(line)
+		all = appendFields(all[:0], line)
 		if len(all) == 0 || all[0].key != "JobId" {
 			continue
 		}

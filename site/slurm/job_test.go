@@ -64,30 +64,71 @@ func TestOtherFormsAreNotUnderstood(t *testing.T) {
 			t.Errorf("nodes %.80q: %+v", text, nodes)
 		}
 	}
-	list := []string{"JobID", "Name"}
-	for _, text := range []string{"1#", "1#a#\n2#", "1#a#\nslurm says more\n", "1#a#b#\n"} {
+	list := []jobField{fieldID, fieldName}
+	for _, text := range []string{"1|", "1|a#\n2|", "1|a#\nslurm says more\n", "1|a#b#\n", "1|a#b|c#\n", "1#a#\n", "slurm says\n1|a#\n"} {
 		if jobs, err := parseJobs(text, "#", list); err == nil {
 			t.Errorf("jobs %.80q: %+v", text, jobs)
 		}
 	}
-	if jobs, err := parseJobs("1#a\n2|b#\n3##\n", "#", list); err != nil || len(jobs) != 2 || jobs[0][1] != "a\n2|b" || jobs[1][0] != "3" {
-		t.Errorf("%q %v, want a name of two lines and one of none", jobs, err)
+	if jobs, err := parseJobs("1|a\n2|b#\n3|#\n", "#", list); err != nil || len(jobs) != 2 || jobs[0].at(fieldName) != "a\n2|b" || jobs[1].at(fieldID) != "3" || jobs[1].at(fieldName) != "" {
+		t.Errorf("%+v %v, want a name of two lines and one of none", jobs, err)
+	}
+}
+
+// What may hold anything may look like fields, the ends of jobs and other jobs, and forges nothing.
+func TestFreeFieldsForgeNothing(t *testing.T) {
+	record := said{"JobID": "7", "State": "PENDING", "NumCPUs": "4", "TimeLimit": "5:00", "SubmitTime": "1970-01-01T00:00:50"}
+	for _, field := range jobFields {
+		if field.free {
+			record[field.name] = "x|y" + field.name + "#AAAAAAAA#|\n8|8|N/A|RUNNING|n1|" + bar
+		}
+	}
+	other := said{"JobID": "9", "State": "PENDING", "Name": "|"}
+	for _, newer := range []string{"", "NO"} {
+		if newer != "" {
+			record[exclusive], other[exclusive] = newer, newer
+		}
+		mark := newMark()
+		first, list := record.line(mark)
+		second, _ := other.line(mark)
+		jobs, err := parseJobs(first+second, mark, list)
+		if err != nil || len(jobs) != 2 {
+			t.Fatalf("%d jobs, %v", len(jobs), err)
+		}
+		for _, f := range list {
+			if name := jobFields[f].name; jobs[0].at(f) != record[name] || jobs[1].at(f) != other[name] {
+				t.Errorf("%s is %q and %q, want %q and %q", name, jobs[0].at(f), jobs[1].at(f), record[name], other[name])
+			}
+		}
 	}
 }
 
 // said is what squeue says of a job, by the names of fields.
 type said map[string]string
 
-func (s said) record() jobRecord {
-	record := make(jobRecord, len(jobFields), len(jobFields)+1)
-	for i, name := range jobFields {
-		record[i] = s[name]
+// line is what squeue says of the fields of a look, and of the newest of them where it is there.
+func (s said) line(mark string) (text string, list []jobField) {
+	list = lookFields
+	if _, is := s[exclusive]; !is {
+		list = list[:fieldExclusive]
 	}
-	if says, is := s[exclusive]; is {
-		record = append(record, says)
+	for _, f := range list {
+		text += s[jobFields[f].name] + f.behind(mark)
 	}
-	return record
+	return text + "\n", list
 }
+
+func (s said) record(t *testing.T) *jobRecord {
+	t.Helper()
+	text, list := s.line("#mark#")
+	jobs, err := parseJobs(text, "#mark#", list)
+	if err != nil || len(jobs) != 1 {
+		t.Fatal(jobs, err)
+	}
+	return &jobs[0]
+}
+
+const exclusive = "Exclusive"
 
 func TestJobs(t *testing.T) {
 	common := said{
@@ -166,13 +207,13 @@ func TestJobs(t *testing.T) {
 		maps.Copy(record, c.says)
 		want := held
 		c.want(&want)
-		got, phase, err := record.record().job(map[string]berth.PESet{"n1": berth.PEsOf(0, 5)})
+		got, phase, err := record.record(t).job(map[string]berth.PESet{"n1": berth.PEsOf(0, 5)})
 		if diff := cmp.Diff(want, got); err != nil || phase != c.phase || diff != "" {
 			t.Errorf("%s: phase %d, want %d, %v (-want +got)\n%s", name, phase, c.phase, err, diff)
 		}
 	}
 	for _, wrong := range []said{{}, {"JobID": "x", "State": "PENDING"}, {"JobID": "1"}, {"JobID": "1", "State": "RUNNING", "StartTime": "soon", "TimeLimit": "5:00"}} {
-		if got, _, err := wrong.record().job(nil); err == nil {
+		if got, _, err := wrong.record(t).job(nil); err == nil {
 			t.Errorf("%v: %+v, want an error", wrong, got)
 		}
 	}
@@ -212,9 +253,10 @@ func TestElements(t *testing.T) {
 func FuzzNodesAndJobs(f *testing.F) {
 	f.Add(oneNode + "Reason=x [root@1970-01-01T00:00:07]")
 	f.Add("JobId=1 Nodes=n1 CPU_IDs=0-1 Mem=128")
-	f.Add(strings.Join(said{
+	seed, _ := said{
 		"JobID": "1", "State": "RUNNING", "NodeList": "n[1-2]", "TimeLimit": "5:00", "StartTime": "1970-01-01T00:01:40", "exit_code": "3:0", "ArrayTaskID": "0-9%2",
-	}.record(), "#") + "#")
+	}.line("#")
+	f.Add(seed)
 	f.Fuzz(func(t *testing.T, text string) {
 		nodes, err := parseNodes(text)
 		known := map[string]*nodeRecord{}
@@ -226,9 +268,9 @@ func FuzzNodesAndJobs(f *testing.F) {
 			known[nodes[i].Name] = &nodes[i]
 		}
 		cores := coresOf(text, known)
-		jobs, _ := parseJobs(text, "#", jobFields)
+		jobs, _ := parseJobs(text, "#", lookFields[:fieldExclusive])
 		for i := range jobs {
-			if j, _, err := jobs[i].job(cores[jobs[i].at("JobID")]); err == nil && (j.Cores < 0 || !j.Start.Valid() || j.Limit < 0) {
+			if j, _, err := jobs[i].job(cores[jobs[i].at(fieldID)]); err == nil && (j.Cores < 0 || !j.Start.Valid() || j.Limit < 0) {
 				t.Fatalf("%+v", j)
 			}
 		}

@@ -35,11 +35,11 @@ func (s *Site) inLimits(ctx context.Context, partition *site.Partition, e *site.
 	if err != nil {
 		return site.Admission{}, err
 	}
-	known := parseAssociations(string(out))
+	known := parseAssociations(out)
 	if out, err = s.recall(ctx, "sacctmgr", "--noheader", "--parsable2", "--readonly", "show", "qos", "format="+strings.Join(qosFields, ",")); err != nil {
 		return site.Admission{}, err
 	}
-	qualities := parseQualities(string(out))
+	qualities := parseQualities(out)
 	cpus, err := s.leastCPUs(ctx, partition)
 	if err != nil {
 		return site.Admission{}, err

@@ -13,7 +13,7 @@ import (
 // five runs on cores of one node, and the others wait. The lines are those of Slurm 22.05.
 type crowd struct {
 	nodes, partitions, config, details string
-	jobs                               []string // with % for the mark
+	jobs                               string // with % for the mark
 	asked                              []string
 }
 
@@ -28,12 +28,13 @@ func newCrowd(nodes, jobs int) *crowd {
 	}
 	c.nodes = b.String()
 	b.Reset()
+	var queue strings.Builder
 	for i := range jobs {
 		id := 1000 + i
 		values := map[string]string{
 			"JobID": fmt.Sprint(id), "ArrayJobID": fmt.Sprint(id), "ArrayTaskID": "N/A", "State": "PENDING", "Reason": "Resources", "UserName": "user" + fmt.Sprint(i%500), "Account": "project",
 			"Partition": "main", "NumCPUs": "8", "StartTime": "N/A", "EndTime": "N/A", "SubmitTime": "2026-11-23T11:00:00", "EligibleTime": "2026-11-23T11:00:00", "NumNodes": "1", "OverSubscribe": "OK",
-			"TimeLimit": "1:00:00", "exit_code": "0", "STDOUT": fmt.Sprintf("/home/user/project/run/slurm-%d.out", id), "Comment": "(null)", "Name": "relax-" + fmt.Sprint(i), "Reservation": "(null)",
+			"TimeLimit": "1:00:00", "exit_code": "0", "STDOUT": fmt.Sprintf("/home/user/project/run/slurm-%d.out", id), "Comment": "(null)", "Name": "relax-" + fmt.Sprint(i), "Reservation": "(null)", exclusive: "NO",
 		}
 		if i%5 == 0 {
 			node := i/5%nodes + 1
@@ -41,13 +42,10 @@ func newCrowd(nodes, jobs int) *crowd {
 			fmt.Fprintf(&b, "JobId=%d JobName=relax-%d UserId=user%d(%d) GroupId=users(100) MCS_label=N/A Priority=4294901760 Nice=0 Account=project QOS=normal JobState=RUNNING Reason=None Dependency=(null) Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0 DerivedExitCode=0:0 RunTime=00:30:00 TimeLimit=01:00:00 TimeMin=N/A SubmitTime=2026-11-23T11:00:00 EligibleTime=2026-11-23T11:00:00 AccrueTime=2026-11-23T11:00:00 StartTime=2026-11-23T11:30:00 EndTime=2026-11-23T12:30:00 Deadline=N/A Partition=main AllocNode:Sid=login:1 ReqNodeList=(null) ExcNodeList=(null) NodeList=n%d BatchHost=n%d NumNodes=1 NumCPUs=8 NumTasks=1 CPUs/Task=8 ReqB:S:C:T=0:0:*:* TRES=cpu=8,mem=1G,node=1,billing=8 Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*   Nodes=n%d CPU_IDs=0-7 Mem=1024 GRES=   MinCPUsNode=8 MinMemoryCPU=128M MinTmpDiskNode=0 Features=(null) DelayBoot=00:00:00 OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null) Command=(null) WorkDir=/home/user StdErr=/dev/null StdIn=/dev/null StdOut=/dev/null Power= \n",
 				id, i, i%500, i%500, node, node, node)
 		}
-		line := make([]string, 0, len(jobFields)+1)
-		for _, name := range append(slices.Clone(jobFields), exclusive) {
-			line = append(line, values[name]+"%")
-		}
-		c.jobs = append(c.jobs, strings.Join(line, "")+"\n")
+		line, _ := said(values).line("%")
+		queue.WriteString(line)
 	}
-	c.details = b.String()
+	c.details, c.jobs = b.String(), queue.String()
 	return c
 }
 
@@ -56,21 +54,21 @@ func (c *crowd) Run(_ context.Context, command Command) (Result, error) {
 	c.asked = append(c.asked, line)
 	switch {
 	case strings.HasSuffix(line, "show config"):
-		return Result{Stdout: []byte(c.config)}, nil
+		return Result{Stdout: c.config}, nil
 	case strings.Contains(line, "show node"):
-		return Result{Stdout: []byte(c.nodes)}, nil
+		return Result{Stdout: c.nodes}, nil
 	case strings.Contains(line, "show partition"):
-		return Result{Stdout: []byte(c.partitions)}, nil
+		return Result{Stdout: c.partitions}, nil
 	case strings.Contains(line, "show reservation"):
-		return Result{Stdout: []byte("No reservations in the system\n")}, nil
+		return Result{Stdout: "No reservations in the system\n"}, nil
 	case strings.Contains(line, "show job"):
-		return Result{Stdout: []byte(c.details)}, nil
+		return Result{Stdout: c.details}, nil
 	case command.Argv[0] == "squeue":
 		at := slices.IndexFunc(command.Argv, func(a string) bool { return strings.HasPrefix(a, "--Format=") })
-		_, mark, _ := strings.Cut(command.Argv[at], ":")
+		_, mark, _ := strings.Cut(command.Argv[at], ",Name:")
 		mark, _, _ = strings.Cut(mark, ",")
-		if strings.HasSuffix(command.Argv[at], exclusive+":"+mark) {
-			return Result{Stdout: []byte(strings.ReplaceAll(strings.Join(c.jobs, ""), "%", mark))}, nil
+		if strings.HasSuffix(command.Argv[at], exclusive+":"+bar) {
+			return Result{Stdout: strings.ReplaceAll(c.jobs, "%", mark)}, nil
 		}
 	}
 	return Result{}, errors.New("unexpected: " + line)

@@ -39,12 +39,13 @@ var reason = regexp.MustCompile(` Reason=(.*) \[[^\]@]*@([0-9T:-]{19})\]`)
 func parseNodes(text string) ([]nodeRecord, error) {
 	var nodes []nodeRecord
 	seen := map[string]bool{}
+	var all []field // of one line
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "No nodes in the system") {
 			continue
 		}
-		all := fields(line)
+		all = appendFields(all[:0], line)
 		n := nodeRecord{Features: get(all, "AvailableFeatures"), GRES: get(all, "Gres")}
 		if len(all) > 0 && all[0].key == "NodeName" {
 			n.Name = all[0].value

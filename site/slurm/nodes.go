@@ -54,7 +54,7 @@ func (s *Site) mayReserve(ctx context.Context, user string) (bool, error) {
 	if err != nil || result.Exit != 0 {
 		return true, nil //nolint:nilerr // it is not known without trying
 	}
-	level := strings.TrimSpace(string(result.Stdout))
+	level := strings.TrimSpace(result.Stdout)
 	return level != "" && level != "None", nil
 }
 
@@ -72,7 +72,7 @@ func (s *Site) rights(ctx context.Context) (site.Rights, error) {
 	if err != nil {
 		return rights, err
 	}
-	rights.As = strings.TrimSpace(string(who))
+	rights.As = strings.TrimSpace(who)
 	if may, err := s.mayReserve(ctx, rights.As); err != nil || !may {
 		return rights, err
 	}

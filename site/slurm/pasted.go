@@ -88,7 +88,7 @@ var askingKeys = []struct {
 	{"Nodes", (*asking).nodes},
 	{"Accounts", func(p *asking, value string) error { return one(&p.Account, value, "one account") }},
 	{"Groups", func(p *asking, value string) error { return one(&p.Group, value, "one group") }},
-	{"QOS", noWord("qualities of service; leave it out")},
+	{"QOS", func(p *asking, value string) error { return one(&p.QOS, value, "one QOS") }},
 	{"Features", func(p *asking, value string) error {
 		if _, err := berth.ParseConstraint(value); err != nil {
 			return fmt.Errorf("%q; want %s", value, berth.WantConstraint)

@@ -164,7 +164,7 @@ func (s *Site) try(ctx context.Context, a *attempt) {
 // commands after 9 s.
 func (s *Site) down(ctx context.Context, op string) bool {
 	result, err := s.run(ctx, op, "scontrol", "ping")
-	return err != nil || !strings.Contains(string(result.Stdout), " is UP")
+	return err != nil || !strings.Contains(result.Stdout, " is UP")
 }
 
 // judgeAll looks at what became of the attempts that are open: they were made, or

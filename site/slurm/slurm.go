@@ -142,10 +142,33 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := sortInto(state, jobs, cores, ends); err != nil {
+		return nil, odd("observe", "squeue", err)
+	}
+	state.Ours, state.Foreign = site.Split(s.name, bookings)
+	return state, nil
+}
+
+// sortInto puts jobs where they belong, in the order in which they were submitted: squeue's own is by priority. ends
+// are those of reservations.
+func sortInto(state *site.State, jobs []jobRecord, cores map[string]map[string]berth.PESet, ends map[string]berth.Time) error {
+	type numbered struct {
+		id int64
+		at int
+	}
+	order := make([]numbered, len(jobs))
+	var many [over + 1]int
 	for i := range jobs {
-		job, phase, err := jobs[i].job(cores[jobs[i].at("JobID")])
+		order[i] = numbered{jobs[i].number(fieldID), i}
+		many[jobs[i].phase()]++
+	}
+	slices.SortFunc(order, func(a, b numbered) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.at, b.at)) })
+	state.Running, state.Pending, state.Ended = slices.Grow(state.Running, many[running]), slices.Grow(state.Pending, many[pending]), slices.Grow(state.Ended, many[over])
+	for _, o := range order {
+		record := &jobs[o.at]
+		job, phase, err := record.job(cores[record.at(fieldID)])
 		if err != nil {
-			return nil, odd("observe", "squeue", err)
+			return err
 		}
 		switch phase {
 		case pending:
@@ -160,8 +183,7 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 			state.Running = append(state.Running, job)
 		}
 	}
-	state.Ours, state.Foreign = site.Split(s.name, bookings)
-	return state, nil
+	return nil
 }
 
 // Describe asks for nodes, partitions and configuration, and tries what Berth
@@ -210,7 +232,7 @@ func (s *Site) settings(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := parseConfig(string(out))
+	settings := parseConfig(out)
 	s.config.Store(&settings)
 	return settings, nil
 }
@@ -233,7 +255,7 @@ func (s *Site) nodes(ctx context.Context) ([]nodeRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := parseNodes(string(out))
+	nodes, err := parseNodes(out)
 	if err != nil {
 		return nil, odd("observe", "scontrol show node", err)
 	}
@@ -285,12 +307,12 @@ func (s *Site) markPartial(bookings []site.Booking) bool {
 }
 
 func (s *Site) jobs(ctx context.Context) ([]jobRecord, error) {
-	mark, list := newMark(), jobFields
-	if !s.shares.Load() {
-		list = append(slices.Clone(list), exclusive)
+	mark, list := newMark(), lookFields
+	if s.shares.Load() {
+		list = list[:fieldExclusive]
 	}
-	result, err := s.run(ctx, "observe", "squeue", jobsArgs(mark, list)...)
-	if err == nil && len(list) > len(jobFields) && strings.Contains(string(result.Stderr), "Invalid job format specification: "+exclusive) {
+	result, err := s.run(ctx, "observe", "squeue", jobsArgs(mark, list, "all")...)
+	if err == nil && len(list) == len(lookFields) && strings.Contains(result.Stderr, "Invalid job format specification: "+jobFields[fieldExclusive].name) {
 		s.shares.Store(true)
 		return s.jobs(ctx)
 	}
@@ -300,22 +322,9 @@ func (s *Site) jobs(ctx context.Context) ([]jobRecord, error) {
 	case result.Exit != 0:
 		return nil, explain("observe", "squeue", firstLine(result))
 	}
-	jobs, err := parseJobs(string(result.Stdout), mark, list)
+	jobs, err := parseJobs(result.Stdout, mark, list)
 	if err != nil {
 		return nil, odd("observe", "squeue", err)
-	}
-	// In the order in which they were submitted: squeue's own is by priority.
-	type numbered struct {
-		id  int64
-		job jobRecord
-	}
-	order := make([]numbered, len(jobs))
-	for i := range jobs {
-		order[i] = numbered{jobs[i].number("JobID"), jobs[i]}
-	}
-	slices.SortStableFunc(order, func(a, b numbered) int { return cmp.Compare(a.id, b.id) })
-	for i := range order {
-		jobs[i] = order[i].job
 	}
 	return jobs, nil
 }
@@ -323,16 +332,18 @@ func (s *Site) jobs(ctx context.Context) ([]jobRecord, error) {
 // coresOf returns which cores the jobs have that hold parts of nodes, by job and node. It
 // asks only if there are any.
 func (s *Site) coresOf(ctx context.Context, jobs []jobRecord, nodes map[string]*nodeRecord) (map[string]map[string]berth.PESet, error) {
-	if s.coarse || !slices.ContainsFunc(jobs, func(j jobRecord) bool {
-		return endings[j.at("State")] == "" && !slices.Contains(waiting, j.at("State")) && j.partial(nodes)
-	}) {
+	some := false
+	for i := 0; i < len(jobs) && !some && !s.coarse; i++ {
+		some = jobs[i].phase() == running && jobs[i].partial(nodes)
+	}
+	if !some {
 		return nil, nil //nolint:nilnil // none is a map without entries
 	}
 	out, err := s.read(ctx, "observe", "scontrol", "--all", "--details", "--oneliner", "show", "job")
 	if err != nil {
 		return nil, err
 	}
-	return coresOf(string(out), nodes), nil
+	return coresOf(out, nodes), nil
 }
 
 // bookings returns all reservations, ours and others'.
@@ -341,7 +352,7 @@ func (c *commands) bookings(ctx context.Context, op string) ([]site.Booking, err
 	if err != nil {
 		return nil, err
 	}
-	bookings, err := parseReservations(string(out))
+	bookings, err := parseReservations(out)
 	if err != nil {
 		return nil, odd(op, "scontrol show reservation", err)
 	}
@@ -353,7 +364,7 @@ func (c *commands) partitions(ctx context.Context, op string) ([]site.Partition,
 	if err != nil {
 		return nil, err
 	}
-	partitions, err := parsePartitions(string(out))
+	partitions, err := parsePartitions(out)
 	if err != nil {
 		return nil, odd(op, "scontrol show partition", err)
 	}

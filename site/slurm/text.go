@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/hpctime"
@@ -111,18 +112,40 @@ type field struct{ key, value string }
 // fields reads a record that "scontrol -o" writes on one line: Key=Value parted
 // by spaces. A word without "=" belongs to the value before it.
 func fields(line string) []field {
-	all := make([]field, 0, strings.Count(line, "="))
-	for word := range strings.FieldsSeq(line) {
+	return appendFields(make([]field, 0, strings.Count(line, "=")), line)
+}
+
+// appendFields appends the fields of a record to some, in whose memory they are where there is room.
+func appendFields(all []field, line string) []field {
+	first, begins, ends := len(all), 0, 0 // of the last value in the line
+	for word, at := nextWord(line, 0); word != ""; word, at = nextWord(line, at) {
 		key, value, ok := strings.Cut(word, "=")
-		if !ok || !isKey(key) {
-			if len(all) > 0 {
-				all[len(all)-1].value += " " + word
-			}
-			continue
+		switch {
+		case ok && isKey(key):
+			all = append(all, field{key, value})
+			begins, ends = at-len(value), at
+		case len(all) == first: // behind no key
+		case ends == at-len(word)-1 && line[ends] == ' ': // as it stands there
+			all[len(all)-1].value, ends = line[begins:at], at
+		default:
+			all[len(all)-1].value += " " + word
+			ends = len(line) // nothing more stands as it is
 		}
-		all = append(all, field{key, value})
 	}
 	return all
+}
+
+// nextWord returns the first word of a line from a byte on, and where it ends; nothing if there is none.
+func nextWord(line string, from int) (word string, end int) {
+	first := strings.IndexFunc(line[from:], func(r rune) bool { return !unicode.IsSpace(r) })
+	if first < 0 {
+		return "", len(line)
+	}
+	from += first
+	if end = strings.IndexFunc(line[from:], unicode.IsSpace); end < 0 {
+		return line[from:], len(line)
+	}
+	return line[from : from+end], from + end
 }
 
 func isKey(text string) bool {

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
@@ -27,15 +28,42 @@ import (
 
 // Options say how adapters are opened.
 type Options struct {
-	// Data is the folder of the service, in which sites are remembered.
+	// Data is the folder of the service.
 	Data string
-	Log  *slog.Logger
+	// Place keeps how sites described themselves; nil is in files in Data.
+	Place Place
+	Log   *slog.Logger
 	// Again is how often a site is asked that could not be reached at the start; 0 is
 	// every minute.
 	Again time.Duration
 	Umask int  // of the tasks that the service starts; 0 is 022
 	Adopt bool // as service.Manager has it, for all sites
 }
+
+// Place keeps files, each whole. Names have slashes.
+type Place interface {
+	// Load returns a file. The error is an fs.ErrNotExist if there is none.
+	Load(name string) ([]byte, error)
+	Save(name string, data []byte) error
+}
+
+// folder is the place of a service that has its files to itself.
+type folder string
+
+func (f folder) Load(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }
+
+func (f folder) Save(name string, data []byte) error {
+	path := f.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return berth.Errorf(berth.Invalid, "data", "cannot write %s: %v", path, cause(err))
+	}
+	if err := wholefile.Write(path, data); err != nil {
+		return berth.Errorf(berth.Invalid, "data", "cannot write %s: %v", path, cause(err))
+	}
+	return nil
+}
+
+func (f folder) path(name string) string { return filepath.Join(string(f), filepath.FromSlash(name)) }
 
 // Set is adapters that are open.
 type Set struct {
@@ -209,6 +237,9 @@ func SlurmOptions(name string, a *sites.Adapter) slurm.Options {
 // Folder is the folder of the data directory with how sites described themselves.
 const Folder = "sites"
 
+// File returns the name of the file that has how a site described itself.
+func File(site string) string { return path.Join(Folder, site+".json") }
+
 // describe returns how a site describes itself, its nodes in the order in which
 // they are remembered, and whether it answered: if it did not, it is as it is
 // remembered. What it says is remembered from then on.
@@ -220,8 +251,7 @@ func (h *Set) describe(ctx context.Context, name string, a *sites.Adapter, adapt
 		}
 		return d, true, nil
 	}
-	path := filepath.Join(h.Data, Folder, name+".json")
-	known, err := recall(path)
+	known, err := h.recall(name)
 	if err != nil {
 		return nil, false, err
 	}
@@ -246,7 +276,7 @@ func (h *Set) describe(ctx context.Context, name string, a *sites.Adapter, adapt
 		}
 	}
 	h.divide(name, a, d)
-	return d, true, remember(path, d)
+	return d, true, h.remember(name, d)
 }
 
 // divide says which nodes of a cluster are a pool, where it binds late.
@@ -259,36 +289,49 @@ func (h *Set) divide(name string, a *sites.Adapter, d *site.Description) {
 	}
 }
 
+// place is where sites are remembered.
+func (h *Set) place() Place {
+	if h.Place == nil {
+		return folder(h.Data)
+	}
+	return h.Place
+}
+
 // recall reads what is remembered of a site, nil if nothing is.
-func recall(path string) (*site.Description, error) {
-	data, err := os.ReadFile(path)
+func (h *Set) recall(name string) (*site.Description, error) {
+	data, err := h.place().Load(File(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil //nolint:nilnil // nothing is no failure
 	}
+	if coded, is := errors.AsType[*berth.Error](err); is {
+		return nil, coded
+	}
 	if err != nil {
-		return nil, berth.Errorf(berth.Invalid, "data", "cannot read %s: %v; the service's user must be able to read it", path, cause(err))
+		return nil, berth.Errorf(berth.Invalid, "data", "cannot read %s: %v; the service's user must be able to read it", h.path(name), cause(err))
 	}
 	var d site.Description
 	if err := json.Unmarshal(data, &d); err != nil || len(d.Nodes) == 0 {
 		return nil, berth.Errorf(berth.Invalid, "data", "%s is damaged (%v): the order of nodes in it tells which node a promise is on. "+
-			"Put a copy back, or remove it if nothing is promised at the site", path, err)
+			"Put a copy back, or remove it if nothing is promised at the site", h.path(name), err)
 	}
 	return &d, nil
 }
 
 // remember writes down how a site describes itself, wholly or not at all.
-func remember(path string, d *site.Description) error {
+func (h *Set) remember(name string, d *site.Description) error {
 	data, err := json.MarshalIndent(d, "", " ")
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+		return fmt.Errorf("writing %s: %w", h.path(name), err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return berth.Errorf(berth.Invalid, "data", "cannot write %s: %v", path, cause(err))
+	return h.place().Save(File(name), append(data, '\n'))
+}
+
+// path returns where a site is remembered, for messages.
+func (h *Set) path(name string) string {
+	if at, is := h.place().(folder); is {
+		return at.path(File(name))
 	}
-	if err := wholefile.Write(path, append(data, '\n')); err != nil {
-		return berth.Errorf(berth.Invalid, "data", "cannot write %s: %v", path, cause(err))
-	}
-	return nil
+	return File(name)
 }
 
 // cause returns why a file could not be used, without its name.

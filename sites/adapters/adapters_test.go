@@ -159,7 +159,7 @@ func TestSilentSitesAreAskedAgain(t *testing.T) {
 func TestTheServiceAsksSilentSites(t *testing.T) {
 	dir := t.TempDir()
 	d := fake.Nodes(2, 4)
-	if err := remember(filepath.Join(dir, Folder, "far.json"), &d); err != nil {
+	if err := (&Set{Options: Options{Data: dir}}).remember("far", &d); err != nil {
 		t.Fatal(err)
 	}
 	by := map[string]sites.Adapter{"far": {Kind: sites.Slurm, Bin: t.TempDir(), Timeout: 1}}

@@ -2,7 +2,6 @@ package adapters
 
 import (
 	"context"
-	"path/filepath"
 	"reflect"
 	"time"
 
@@ -61,7 +60,7 @@ func (f *follower) ask(ctx context.Context, m *service.Meantime) bool {
 	f.set.divide(f.name, f.adapter, d)
 	as, layout, err := f.set.imported(f.name, f.adapter, d)
 	if err == nil { // before a promise names a node that is new
-		err = remember(filepath.Join(f.set.Data, Folder, f.name+".json"), d)
+		err = f.set.remember(f.name, d)
 	}
 	if err == nil {
 		err = m.Take(ctx, as, layout)

@@ -18,6 +18,7 @@ from .forms import (
     Me,
     Measurement,
     Nearest,
+    Occurrence,
     Offer,
     Outage,
     Part,
@@ -25,6 +26,9 @@ from .forms import (
     Refusal,
     Request,
     Reservation,
+    Series,
+    SeriesAnswer,
+    SeriesRequest,
     Task,
     TaskReport,
     TaskToRun,
@@ -41,7 +45,7 @@ from .forms import (
 __all__ = [
     "Answer", "BerthError", "Client", "Conflict", "Delivered", "Denied", "Event", "Events", "Exceeded", "Exhausted",
     "Fault", "Happening", "History", "Internal", "Invalid", "Materialised", "Me", "Measurement", "Nearest", "NotFound",
-    "Offer", "Outage", "Part", "Place", "Refusal", "Request", "Reservation", "Task", "TaskReport", "TaskToRun", "Transfer",
+    "Occurrence", "Offer", "Outage", "Part", "Place", "Refusal", "Request", "Reservation", "Series", "SeriesAnswer", "SeriesRequest", "Task", "TaskReport", "TaskToRun", "Transfer",
     "Unavailable", "Variant", "Workflow", "WorkflowAnswer", "WorkflowEvent", "WorkflowOffer", "WorkflowRequest",
     "WorkflowStep",
 ]

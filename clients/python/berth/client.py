@@ -17,6 +17,9 @@ from .forms import (
     Offer,
     Request,
     Reservation,
+    Series,
+    SeriesAnswer,
+    SeriesRequest,
     Task,
     TaskReport,
     Time,
@@ -34,10 +37,11 @@ T = TypeVar("T")
 
 
 class Client:
-    """Speaks to one service as the owner of one token. It is safe for concurrent use.
+    """Speaks to one service as the owner of one token, or over its Unix socket as the user that runs it. It is safe for concurrent use.
 
     Without arguments it goes where the commands of berth go: to BERTH_SERVER with BERTH_TOKEN, or to the
-    service of the last ``berth login``. ``token_file`` has the token in its first line.
+    service of the last ``berth login``, or to the socket of a service on this machine. ``unix:///PATH`` is a
+    socket, which needs no token. ``token_file`` has the token in its first line.
 
     Every call that changes something has an Idempotency-Key, a new one unless ``key`` is given, and is done
     once however often it is made. A call that is not answered is made again up to ``retries`` times, all within
@@ -162,6 +166,25 @@ class Client:
         """Yield the tasks of a reservation and how they ended. Sites without an adapter tell of none."""
         return self._pages(TaskReport, _reservation(id) + "/tasks", "tasks", {})
 
+    # Series.
+
+    def submit_series(self, series: SeriesRequest, *, key: Optional[str] = None) -> SeriesAnswer:
+        """Ask for a request that repeats: enough of its occurrences are promised, or none is."""
+        return self._act(SeriesAnswer, "POST", "/v1/series", encode(series), key)
+
+    def one_series(self, id: str) -> Series:
+        """Get one series, with its occurrences."""
+        return self._read(Series, "GET", _series(id))
+
+    def series(self, *, user: Optional[str] = None, page_size: Optional[int] = None) -> Iterator[Series]:
+        """Yield series without their occurrences, fetched page by page."""
+        return self._pages(Series, "/v1/series", "series", _query(user=user, limit=page_size))
+
+    def cancel_series(self, id: str, *, first: Optional[int] = None, last: Optional[int] = None, key: Optional[str] = None) -> SeriesAnswer:
+        """Give occurrences of a series back, by their numbers; all of them by default."""
+        body = {name: value for name, value in (("from", first), ("to", last)) if value is not None}
+        return self._act(SeriesAnswer, "POST", _series(id) + "/cancel", body, key)
+
     # Workflows.
 
     def submit_workflow(self, workflow: WorkflowRequest, *, key: Optional[str] = None) -> WorkflowAnswer:
@@ -248,6 +271,10 @@ def _key(key: Optional[str]) -> str:
 
 def _reservation(id: str) -> str:
     return "/v1/reservations/" + segment("id", id, "the id of a reservation")
+
+
+def _series(id: str) -> str:
+    return "/v1/series/" + segment("id", id, "the id of a series")
 
 
 def _workflow(id: str) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import http.client
 import json
 import secrets
+import socket
 import time
 import urllib.error
 import urllib.request
-from typing import Any, Dict, Mapping, NoReturn, Optional
+from typing import Any, Dict, List, Mapping, NoReturn, Optional
 from urllib.parse import quote, urlencode
 
 from .errors import BerthError, Invalid, Unavailable, of_problem
-from .settings import loopback
+from .settings import loopback, socket_path
 
 #: Bounds what is read of an answer: a page of 999 reservations of a thousand nodes each has 30 MB.
 MAX_ANSWER = 64 << 20
@@ -31,6 +32,39 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
+class _SocketConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: str, host: str, **options: Any) -> None:
+        super().__init__(host, **options)
+        self._path = path
+
+    def connect(self) -> None:
+        if not hasattr(socket, "AF_UNIX"):
+            raise OSError("this Python has no Unix sockets")
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        try:
+            self.sock.connect(self._path)
+        except BaseException:
+            self.sock.close()
+            raise
+
+
+class _SocketHandler(urllib.request.HTTPHandler):
+    """Takes the place of TCP for all of one opener."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+
+    def http_open(self, req: urllib.request.Request) -> Any:
+        def connect(host: str, **options: Any) -> http.client.HTTPConnection:
+            return _SocketConnection(self._path, host, **options)
+
+        return self.do_open(connect, req)  # type: ignore[arg-type]
+
+
 class Connection:
     """Speaks to one service with one token. It is safe for concurrent use."""
 
@@ -40,7 +74,12 @@ class Connection:
         self._timeout = timeout
         self._retries = retries
         # Like curl and the commands of berth, it goes through the proxy of the environment, except to this machine.
-        handlers = [urllib.request.ProxyHandler({})] if loopback(server) else []
+        handlers: List[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})] if loopback(server) else []
+        self._base = server
+        path = socket_path(server)
+        if path is not None:
+            self._base = "http://localhost"  # the name of this machine for itself
+            handlers.append(_SocketHandler(path))
         self._opener = urllib.request.build_opener(_NoRedirects, *handlers)
 
     def call(
@@ -84,7 +123,7 @@ class Connection:
 
     def open(self, path: str, headers: Mapping[str, str], timeout: float, key: Optional[str] = None, method: str = "GET", data: Optional[bytes] = None) -> Any:
         """Make a call once and return its response, unread. Each wait for bytes of it lasts at most ``timeout``."""
-        request = urllib.request.Request(self.server + path, data=data, headers=dict(headers), method=method)
+        request = urllib.request.Request(self._base + path, data=data, headers=dict(headers), method=method)
         if self._token:
             request.add_unredirected_header("Authorization", "Bearer " + self._token)
         try:

@@ -54,7 +54,8 @@ class Request:
     ``ready`` is now by default; ``ready_in`` and ``deadline_in`` are counted from when it is decided,
     instead of ``ready`` and ``deadline``. ``constraint`` is features of nodes, as Slurm writes them, and
     ``nodelist`` and ``exclude`` are names of nodes. ``users``,
-    ``account`` and ``group`` may run there beside ``user``, who asks by default. ``array`` asks for so
+    ``account`` and ``group`` may run there beside ``user``, who asks by default; ``qos`` is a quality of
+    service of the site, with which jobs run. ``array`` asks for so
     many equal, independent requests. ``hold`` holds instead of confirming. ``name`` is one of your own,
     by which ``Client.reservation`` finds it.
     """
@@ -86,6 +87,7 @@ class Request:
     user: Optional[str] = None
     users: Optional[List[str]] = None
     account: Optional[str] = None
+    qos: Optional[str] = None
     group: Optional[str] = None
     ready_in: Optional[Duration] = None
     deadline_in: Optional[Duration] = None
@@ -168,6 +170,51 @@ class WorkflowRequest:
     deadline_in: Optional[Duration] = None
 
 
+@dataclass
+class SeriesRequest:
+    """A request that repeats, such as ``repeat="every weekday 09:00"`` in ``time_zone``, from ``ready`` on.
+
+    ``until`` or ``times`` says when it ends. ``except_`` and ``add`` are days and times by the clock of the
+    zone. An occurrence ends ``window`` after its time at the latest, its duration by default. ``at_least`` is
+    how many occurrences must be possible; all by default.
+    """
+
+    repeat: Optional[str] = None
+    npe: Optional[int] = None
+    duration: Optional[Duration] = None
+    time_zone: Optional[str] = None
+    until: Optional[Time] = None
+    times: Optional[int] = None
+    except_: Optional[List[str]] = None
+    add: Optional[List[str]] = None
+    window: Optional[Duration] = None
+    at_least: Optional[int] = None
+    ready: Optional[Time] = None
+    variants: Optional[List[Variant]] = None
+    parts: Optional[List[Part]] = None
+    pes: Optional[str] = None
+    nodelist: Optional[str] = None
+    exclude: Optional[str] = None
+    user: Optional[str] = None
+    hold: Optional[Hold] = None
+    no_show: Optional[Duration] = None
+    name: Optional[str] = None
+    site: Optional[str] = None
+    pool: Optional[str] = None
+    software: Optional[str] = None
+    version: Optional[str] = None
+    licences: Optional[int] = None
+    memory_mb: Optional[int] = None
+    storage_mb: Optional[int] = None
+    accelerators: Optional[int] = None
+    partition: Optional[str] = None
+    constraint: Optional[str] = None
+    account: Optional[str] = None
+    qos: Optional[str] = None
+    group: Optional[str] = None
+    users: Optional[List[str]] = None
+
+
 # What is answered.
 
 
@@ -211,6 +258,7 @@ class Exceeded:
 
     limit: str = ""
     account: str = ""
+    qos: str = ""
     partition: str = ""
     unit: str = ""
     allowed: float = 0
@@ -277,6 +325,7 @@ class Reservation(Place):
     exclude: str = ""
     users: List[str] = field(default_factory=list)
     account: str = ""
+    qos: str = ""
     group: str = ""
     data: Optional[Transfer] = None
     no_show: int = 0
@@ -461,6 +510,50 @@ class WorkflowAnswer:
 
 
 @dataclass
+class Occurrence(Place):
+    """One of a series. ``id`` and ``state`` are those of its reservation; one that could not be promised has ``reason``,
+    ``refusal`` and perhaps ``offers``. ``shift`` and ``note`` tell what a change of the clock has made of its time."""
+
+    number: int = 0
+    id: str = ""
+    state: str = ""
+    expires: Optional[datetime] = None
+    ready: Optional[datetime] = None
+    deadline: Optional[datetime] = None
+    parts: List[Place] = field(default_factory=list)
+    shift: str = ""
+    note: str = ""
+    reason: str = ""
+    refusal: Optional[Refusal] = None
+    offers: List[Offer] = field(default_factory=list)
+
+
+@dataclass
+class Series:
+    """What became of a request that repeats; in lists without its occurrences."""
+
+    id: str = ""
+    name: str = ""
+    user: str = ""
+    repeat: str = ""
+    time_zone: str = ""
+    at_least: int = 0
+    decision: str = ""
+    created: Optional[datetime] = None
+    count: int = 0
+    live: int = 0
+    occurrences: List[Occurrence] = field(default_factory=list)
+
+
+@dataclass
+class SeriesAnswer:
+    """The answer about a series: ``decision`` is accepted, partly or refused."""
+
+    decision: str = ""
+    series: Series = field(default_factory=Series)
+
+
+@dataclass
 class WorkflowEvent:
     """What happened to a workflow, or to a task of it."""
 
@@ -540,7 +633,8 @@ def encode(value: Any, name: str = "") -> Any:
     """Return what JSON can hold of a value; ``name`` is its field. Raises Invalid for what it cannot."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
-        return {inner: encode(v, f"{name}.{inner}" if name else inner) for inner, v in fields if v is not None}
+        named = ((inner.rstrip("_"), v) for inner, v in fields if v is not None)
+        return {inner: encode(v, f"{name}.{inner}" if name else inner) for inner, v in named}
     if isinstance(value, (list, tuple)):
         return [encode(v, f"{name}[{i}]") for i, v in enumerate(value)]
     if isinstance(value, datetime):

@@ -29,6 +29,7 @@ from relay import Relay
 SERVER = os.environ["BERTH_SERVER"]
 USER = os.environ["BERTH_USER"]
 OPERATOR = os.environ["BERTH_OPERATOR_FILE"]
+SOCKET = os.environ["BERTH_SOCKET"]
 # What waits for an event that does not come is ended, so that the test fails instead of hanging.
 LONGEST = 60
 
@@ -103,8 +104,8 @@ class Forms(Case):
 
     def test_answers(self) -> None:
         schemas = self.document["components"]["schemas"]
-        names = """Answer Delivered Event Exceeded Happening History Materialised Me Nearest Offer Outage Place Refusal Reservation
-            TaskReport Transfer Workflow WorkflowAnswer WorkflowEvent WorkflowOffer WorkflowStep"""
+        names = """Answer Delivered Event Exceeded Happening History Materialised Me Nearest Occurrence Offer Outage Place Refusal Reservation
+            Series SeriesAnswer TaskReport Transfer Workflow WorkflowAnswer WorkflowEvent WorkflowOffer WorkflowStep"""
         for name in names.split():
             self.same(getattr(berth, name), schemas[name])
         self.same(berth.Variant, schemas["BerthVariant"])
@@ -124,8 +125,24 @@ class Forms(Case):
         self.same(berth.Variant, request["properties"]["variants"]["items"])
         self.same(berth.Task, body("/v1/reservations/{id}/run"))
         self.same(WorkflowRequest, workflow)
+        self.same(berth.SeriesRequest, body("/v1/series"))
         self.same(TaskToRun, workflow["properties"]["tasks"]["items"])
         self.same(berth.Measurement, workflow["properties"]["tasks"]["items"]["properties"]["measured"]["items"])
+
+
+class Repeated(Case):
+    def test_a_series(self) -> None:
+        first = soon(hours=48).replace(hour=0, minute=0, second=0, microsecond=0)
+        skipped = (first + timedelta(days=1)).date().isoformat()
+        asked = berth.SeriesRequest("daily 09:00", npe=1, duration=600, times=4, ready=first, window="2h", except_=[skipped])
+        answer = self.client.submit_series(asked)
+        self.assertEqual((answer.decision, answer.series.count, answer.series.live), ("accepted", 3, 3))
+        self.assertEqual([o.start for o in answer.series.occurrences], [first + timedelta(days=d, hours=9) for d in (0, 2, 3)])
+        id = answer.series.id
+        self.assertIn(id, [s.id for s in self.client.series(page_size=1)])
+        self.assertEqual([o.state for o in self.client.cancel_series(id, first=2, last=2).series.occurrences], ["confirmed", "cancelled", "confirmed"])
+        self.assertEqual(self.client.one_series(id).live, 2)
+        self.assertEqual(self.client.cancel_series(id).series.live, 0)
 
 
 class Reservations(Case):
@@ -187,6 +204,9 @@ class Reservations(Case):
         with self.assertRaises(Invalid) as caught:  # a local site knows no accounts
             self.client.reserve(dataclasses.replace(far(4), users=["bob"], account="physics"))
         self.assertEqual(caught.exception.field, "account")
+        with self.assertRaises(Invalid) as caught:  # nor QOS
+            self.client.reserve(dataclasses.replace(far(4), qos="high"))
+        self.assertEqual(caught.exception.field, "qos")
 
     def test_task(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -402,6 +422,49 @@ class Settings(Case):
             warnings.simplefilter("error")
             for server in ("https://node1", "http://localhost:1", "http://[::1]:1", "http://127.0.0.2:1/"):
                 Client(server, "secret")
+
+
+class TheSocket(Case):
+    """Over the socket the machine says who asks: no token is needed."""
+
+    def setUp(self) -> None:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("BERTH_")}
+        patch = mock.patch.dict(os.environ, clean, clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.client = Client("unix://" + SOCKET)
+
+    def test_who_asks_is_the_user_that_runs_it(self) -> None:
+        me = self.client.me()
+        self.assertEqual((me.user, me.way, self.client.server), (USER, "socket", "unix://" + SOCKET))
+
+    def test_calls_and_events_are_those_of_any_service(self) -> None:
+        with self.client.events() as events:
+            request = far(97)
+            answer = self.client.reserve(request, key="over-the-socket")
+            self.assertEqual(self.client.reserve(request, key="over-the-socket").reservation.id, answer.reservation.id)
+            self.assertEqual(self.until(events, "accepted", answer.reservation.id).what, "accepted")
+        self.assertIn(answer.reservation.id, [r.id for r in self.client.reservations(page_size=1)])
+        self.client.release(answer.reservation.id)
+
+    def test_it_is_found_where_a_service_of_ones_own_has_it(self) -> None:
+        with tempfile.TemporaryDirectory() as state:
+            os.mkdir(os.path.join(state, "berth"))
+            os.symlink(SOCKET, os.path.join(state, "berth", "berth.sock"))
+            with mock.patch.dict(os.environ, {"XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}), mock.patch("berth.settings._PACKAGED", state):
+                client = Client()
+                self.assertEqual(client.server, "unix://" + os.path.join(state, "berth", "berth.sock"))
+                self.assertEqual(client.me().user, USER)
+
+    def test_one_that_is_not_there_is_said(self) -> None:
+        with self.assertRaises(BerthError) as caught:
+            Client("unix://" + SOCKET + ".gone", retries=0).me()
+        self.assertEqual(caught.exception.code, "unavailable")
+        self.assertIn(SOCKET + ".gone does not answer", caught.exception.message)
+        for bad in ("unix://", "unix://host/path", "unix:/path"):
+            with self.assertRaises(Invalid) as wrong:
+                Client(bad)
+            self.assertEqual(wrong.exception.field, "server")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ type Finder struct {
 	compare  policy.Comparer // nil if the first pool with room is taken
 	pools    []pool
 	programs programs
-	// partitions are those that have limits of their own.
+	// partitions are those that have limits of their own, by their names.
 	partitions []string
 
 	candidates []policy.Candidate // scratch space of ranked
@@ -65,7 +65,7 @@ type pool struct {
 
 // NewFinder returns a finder for a state of the same sites.
 func NewFinder(rules Rules, s *state.State) *Finder {
-	f := &Finder{Rules: rules, state: s, programs: newPrograms(rules.Sites), partitions: rules.Limits.Partitions()}
+	f := &Finder{Rules: rules, state: s, programs: newPrograms(rules.Sites), partitions: limitedPartitions(&rules)}
 	f.compare, _ = rules.Match.(policy.Comparer)
 	for i := range rules.Sites {
 		site := &rules.Sites[i]

@@ -8,13 +8,13 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// Limits of users, accounts and partitions, asked here whichever way a request came in. What
+// Limits of users, accounts, QOS and partitions, asked here whichever way a request came in. What
 // does not depend on the place is asked once, by overLimit; what depends on it for each variant
 // in each pool, by limited; and those that depend on the time narrow the search: lead bounds the
 // start, and share is taken like a stock that each holder has in each pool.
 // So a later place within the limits is found if there is one.
 //
-// A request keeps to what is allowed to its user, to its account and, in each pool, to the
+// A request keeps to what is allowed to its user, to its account, to its QOS and, in each pool, to the
 // partition that takes it there. A promise that loses its place is placed again without being
 // asked: it was admitted once.
 
@@ -28,13 +28,38 @@ type allowance struct {
 func (a *allowance) exceeds(name policy.LimitName, asked int64) *berth.Exceeded {
 	over := a.Exceeds(name, asked)
 	if over != nil {
-		over.Account, over.Partition = a.of.Account(), a.of.Partition()
+		a.names(over)
 	}
 	return over
 }
 
+// names says whose limit is exceeded.
+func (a *allowance) names(over *berth.Exceeded) {
+	over.Account, over.QOS, over.Partition = a.of.Account(), a.of.QOS(), a.of.Partition()
+}
+
+// LimitedPartitions returns the names of the partitions that have limits.
+func (f *Finder) LimitedPartitions() []string { return slices.Clone(f.partitions) }
+
+// limitedPartitions returns the names of the partitions that have limits: of those that sites
+// have, where each of them does.
+func limitedPartitions(rules *Rules) []string {
+	names := rules.Limits.Partitions()
+	if !slices.Contains(names, policy.Every) {
+		return names
+	}
+	for i := range rules.Sites {
+		for k := range rules.Sites[i].Partitions {
+			if name := rules.Sites[i].Partitions[k].Name; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == policy.Every })
+}
+
 // allowances returns what is allowed to the holders of a request that have limits: to
-// its user, its account, and the partitions that it may come to.
+// its user, its account, its QOS, and the partitions that it may come to.
 func (f *Finder) allowances(r *berth.Request) (list []allowance) {
 	add := func(of state.Holder, a policy.Allowance) {
 		if !a.Unlimited() {
@@ -46,6 +71,9 @@ func (f *Finder) allowances(r *berth.Request) (list []allowance) {
 	}
 	if r.Account != "" {
 		add(state.OfAccount(r.Account), f.Limits.For(policy.Scope{Role: r.Role, Account: r.Account}))
+	}
+	if r.QOS != "" {
+		add(state.OfQOS(r.QOS), f.Limits.For(policy.Scope{Role: r.Role, QOS: r.QOS}))
 	}
 	for _, name := range f.partitions {
 		if r.Partition == name || r.Partition == "" && slices.ContainsFunc(f.pools, func(p pool) bool { return p.assumed != nil && p.assumed.Name == name }) {
@@ -135,14 +163,27 @@ func (x *search) overCount(a *allowance) *berth.Exceeded {
 		return nil
 	}
 	live := x.state.Usage(a.of).Reservations + 1
-	over := a.exceeds(policy.LimitActive, int64(live))
-	if over != nil {
+	if over := a.exceeds(policy.LimitActive, int64(live)); over != nil {
 		over.Frees = x.whenOver(a.of, live-int(over.Allowed), false)
+		return over
+	}
+	return x.overNoShow(a)
+}
+
+// overNoShow says that too much of a holder has gone unused, nil if it has not.
+func (f *Finder) overNoShow(a *allowance) *berth.Exceeded {
+	if _, limited := a.Limit(policy.LimitNoShow); !limited {
+		return nil
+	}
+	unused := f.state.Unused(a.of)
+	over := a.exceeds(policy.LimitNoShow, int64(len(unused)))
+	if over != nil {
+		over.Frees = unused[len(unused)-1-int(over.Allowed)].Add(policy.NoShowWindow)
 	}
 	return over
 }
 
-// full reports whether the user or the account may have no further reservation, whatever it
+// full reports whether the user, the account or the QOS may have no further reservation, whatever it
 // is.
 func (x *search) full() bool {
 	other := *x
@@ -234,9 +275,9 @@ func (x *search) overIn(p *pool, a *allowance, v berth.Variant) *berth.Exceeded 
 
 // exceedsShare says that some PEs are more than a share.
 func (a *allowance) exceedsShare(most, asked berth.Count) *berth.Exceeded {
-	return &berth.Exceeded{
-		Limit: string(policy.LimitShare), Account: a.of.Account(), Partition: a.of.Partition(), Allowed: int64(most), Asked: int64(asked),
-	}
+	over := &berth.Exceeded{Limit: string(policy.LimitShare), Allowed: int64(most), Asked: int64(asked)}
+	a.names(over)
+	return over
 }
 
 // overArea says that a holder may not have that many PE-seconds more, nil if it may.
@@ -365,7 +406,7 @@ func (x *search) shareBeyond(found []berth.Allotment) (berth.ResourceID, *berth.
 }
 
 // Forbidden returns the refusal of a request or job that has just arrived and that its
-// user or account may not have wherever and whenever it is placed; nil if they may.
+// user, account or QOS may not have wherever and whenever it is placed; nil if they may.
 func (f *Finder) Forbidden(r *berth.Request) *berth.Refusal {
 	if len(f.Limits) == 0 {
 		return nil

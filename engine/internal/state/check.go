@@ -58,7 +58,7 @@ func (s *State) Check(config Config) error {
 func (s *State) checkHolders(again *State) error {
 	l, want := &s.ledger, &again.ledger
 	if l.usage.len() != want.usage.len() {
-		return fmt.Errorf("%d users, accounts and partitions hold something, in the ledger %d", l.usage.len(), want.usage.len())
+		return fmt.Errorf("%d users, accounts, QOS and partitions hold something, in the ledger %d", l.usage.len(), want.usage.len())
 	}
 	for _, h := range l.promised.sorted() {
 		for i := range s.pools {

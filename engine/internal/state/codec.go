@@ -56,6 +56,7 @@ func codeSaved(c *wire.Coder, s *saved) {
 		wire.Forecast(c, *f)
 	})
 	wire.List(c, 15, &s.Workflows, codeWorkflow)
+	wire.List(c, 16, &s.Unused, codeUnused)
 	c.End()
 }
 

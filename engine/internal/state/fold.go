@@ -98,6 +98,11 @@ func (s *State) Fold(c *change.Change, about Ref) error {
 		return s.takeForecast(c.Forecast)
 	case change.WorkflowPromised, change.WorkflowRefused, change.TaskOver, change.WorkflowReplanned, change.WorkflowOver:
 		return s.foldWorkflow(c, about.Flow)
+	case change.SeriesPromised, change.SeriesRefused:
+		if c.Series == nil {
+			return fmt.Errorf("no series is decided about")
+		}
+		return nil // its occurrences follow
 	}
 	e := about.Entry
 	if e == nil {
@@ -110,6 +115,7 @@ func (s *State) Fold(c *change.Change, about Ref) error {
 		return nil
 	}
 	s.touch(e)
+	s.noteUnused(c, e)
 	if err := s.foldLive(c, e); err != nil {
 		return fmt.Errorf("reservation %q: %w", c.ID, err)
 	}

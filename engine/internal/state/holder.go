@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // Holder is those whose reservations are counted together: a user, the requests of an
-// account, or those that a partition takes.
+// account or a QOS, or those that a partition takes.
 type Holder struct {
 	kind holderKind
 	name string
@@ -20,6 +21,7 @@ const (
 	ofUser holderKind = iota
 	ofAccount
 	ofPartition
+	ofQOS
 	holderKinds
 )
 
@@ -29,12 +31,18 @@ func OfUser(user string) Holder { return Holder{ofUser, user} }
 // OfAccount is the requests that name an account.
 func OfAccount(account string) Holder { return Holder{ofAccount, account} }
 
+// OfQOS is the requests that name a QOS.
+func OfQOS(qos string) Holder { return Holder{ofQOS, qos} }
+
 // OfPartition is what the partitions of a name take, at whatever sites and in whatever
 // pools they are: requests that name it, and where it is the default those that name none.
 func OfPartition(name string) Holder { return Holder{ofPartition, name} }
 
 // Account returns the name of an account, "" if the holder is none.
 func (h Holder) Account() string { return h.nameOf(ofAccount) }
+
+// QOS returns the name of a QOS, "" if the holder is none.
+func (h Holder) QOS() string { return h.nameOf(ofQOS) }
 
 // Partition returns the name of a partition, "" if the holder is none.
 func (h Holder) Partition() string { return h.nameOf(ofPartition) }
@@ -48,7 +56,7 @@ func (h Holder) nameOf(kind holderKind) string {
 
 // text names the holder for messages.
 func (h Holder) text() string {
-	return [...]string{"user", "account", "partition"}[h.kind] + " \"" + h.name + "\""
+	return [...]string{"user", "account", "partition", "QOS"}[h.kind] + " \"" + h.name + "\""
 }
 
 // byHolder keeps something for each holder.
@@ -80,29 +88,37 @@ func (b byHolder[V]) sorted() (list []Holder) {
 	return list
 }
 
-// holding tells which holders a reservation has beside its user. Only accounts and
+// holding tells which holders a reservation has beside its user. Only accounts, QOS and
 // partitions with limits are holders: the others are not counted.
 type holding struct {
-	sites                []berth.Site
-	accounts, partitions []string
-	list                 []Holder // scratch space of beside
+	sites                           []berth.Site
+	accounts, qualities, partitions []string // policy.Every stands for all
+	list                            []Holder // scratch space of beside
 }
 
 func newHolding(config *Config) holding {
-	return holding{sites: config.Sites, accounts: config.Accounts, partitions: config.Partitions}
+	return holding{sites: config.Sites, accounts: config.Accounts, qualities: config.Qualities, partitions: config.Partitions}
+}
+
+// named returns those holders that a request names: its account and its QOS.
+func (g *holding) named(r *berth.Request, list []Holder) []Holder {
+	if r.Account != "" && policy.Named(g.accounts, r.Account) {
+		list = append(list, OfAccount(r.Account))
+	}
+	if r.QOS != "" && policy.Named(g.qualities, r.QOS) {
+		list = append(list, OfQOS(r.QOS))
+	}
+	return list
 }
 
 // beside returns the holders of a reservation but for its user, each once. It is valid
 // until it is called again.
 func (g *holding) beside(r *berth.Reservation) []Holder {
-	list := g.list[:0]
-	if account := r.Request.Account; account != "" && slices.Contains(g.accounts, account) {
-		list = append(list, OfAccount(account))
-	}
+	list := g.named(r.Request, g.list[:0])
 	if len(g.partitions) > 0 {
 		for i := range r.Allotments {
 			name := g.partition(r.Request, r.Allotments[i].Resource)
-			if h := OfPartition(name); name != "" && slices.Contains(g.partitions, name) && !slices.Contains(list, h) {
+			if h := OfPartition(name); name != "" && policy.Named(g.partitions, name) && !slices.Contains(list, h) {
 				list = append(list, h)
 			}
 		}

@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -221,7 +222,7 @@ func (l *ledger) own(h Holder, list []*Entry) {
 	delete(l.promised[h.kind], h.name)
 }
 
-// enlist enters a reservation or running job in the lists of its account and partitions,
+// enlist enters a reservation or running job in the lists of its account, QOS and partitions,
 // or takes it out. Cost: O(what those have) to take it out.
 func (l *ledger) enlist(e *Entry, sign int) {
 	for _, h := range l.holding.beside(&e.r) {
@@ -321,7 +322,7 @@ func (s *State) Select(wanted func(*Entry) bool) []*Entry {
 // Live returns how many requests, jobs and reservations are pending or live.
 func (s *State) Live() int { return len(s.ledger.live) + s.backlog.Len() + s.queue.len() }
 
-// Usage returns what the live reservations of a holder come to; nothing of an account or a
+// Usage returns what the live reservations of a holder come to; nothing of an account, a QOS or a
 // partition without limits.
 func (s *State) Usage(h Holder) Usage { return s.ledger.usage[h.kind][h.name] }
 
@@ -329,10 +330,22 @@ func (s *State) Usage(h Holder) Usage { return s.ledger.usage[h.kind][h.name] }
 // order. The list must not be written. It is empty where there are no limits.
 func (s *State) Owned(h Holder) []*Entry { return s.ledger.owned[h.kind][h.name] }
 
-// Open returns how many requests, jobs and reservations of a user or an account are not
+// Open returns how many requests, jobs and reservations of a user, an account or a QOS are not
 // over; 0 where there are no limits.
 func (s *State) Open(h Holder) int {
 	return len(s.ledger.owned[h.kind][h.name]) + s.queue.waiting.of[h.kind][h.name]
+}
+
+// Accounts returns the accounts with limits that have something which is not over, in order.
+func (s *State) Accounts() []string { return s.withSomething(ofAccount) }
+
+// Qualities returns the QOS with limits that have something which is not over, in order.
+func (s *State) Qualities() []string { return s.withSomething(ofQOS) }
+
+func (s *State) withSomething(kind holderKind) []string {
+	names := slices.Concat(slices.Sorted(maps.Keys(s.ledger.owned[kind])), slices.Sorted(maps.Keys(s.queue.waiting.of[kind])))
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Holds reports whether an entry is one of a holder.
@@ -342,6 +355,8 @@ func (s *State) Holds(h Holder, e *Entry) bool {
 		return e.r.Request.User == h.name
 	case ofAccount:
 		return e.r.Request.Account == h.name
+	case ofQOS:
+		return e.r.Request.QOS == h.name
 	}
 	for part := range e.r.Allotments {
 		if s.Has(h, e, part) {

@@ -20,11 +20,11 @@ type queue struct {
 	waiting waiting
 }
 
-// waiting counts pending requests and jobs by user and, where it has limits, by account;
+// waiting counts pending requests and jobs by user and, where they have limits, by account and QOS;
 // what has no place has no partition yet. It is empty where there are no limits.
 type waiting struct {
-	of       byHolder[int]
-	accounts []string
+	of      byHolder[int]
+	holding holding
 }
 
 func (w *waiting) add(r *berth.Request, n int) {
@@ -34,8 +34,9 @@ func (w *waiting) add(r *berth.Request, n int) {
 	if r.User != "" {
 		w.addTo(OfUser(r.User), n)
 	}
-	if slices.Contains(w.accounts, r.Account) {
-		w.addTo(OfAccount(r.Account), n)
+	w.holding.list = w.holding.named(r, w.holding.list[:0])
+	for _, h := range w.holding.list {
+		w.addTo(h, n)
 	}
 }
 
@@ -48,7 +49,7 @@ func (w *waiting) addTo(h Holder, n int) {
 func newQueue(config *Config) queue {
 	q := queue{byID: map[string]policy.Pending{}, order: config.Order.New(config.Options)}
 	if config.Limited {
-		q.waiting = waiting{newByHolder[int](), config.Accounts}
+		q.waiting = waiting{newByHolder[int](), newHolding(config)}
 	}
 	return q
 }

@@ -28,6 +28,7 @@ type saved struct {
 	OutageNumber uint64             `json:"outage_number,omitempty"`
 	Forecasts    []*berth.Forecast  `json:"forecasts,omitempty"` // by site
 	Workflows    []savedWorkflow    `json:"workflows,omitempty"` // in the order in which they were promised
+	Unused       []unused           `json:"unused,omitempty"`    // by time
 }
 
 type savedPending struct {
@@ -54,6 +55,7 @@ func (s *State) Snapshot() []byte {
 	out := saved{
 		Now: s.now, Sequence: s.sequence, Effects: s.effects, Decided: s.decided,
 		Outbox: s.outbox, Submitted: s.submitted, Users: s.users.list, OutageNumber: s.outage,
+		Unused: s.unused,
 	}
 	for _, o := range s.outages {
 		out.Outages = append(out.Outages, &o.Outage)
@@ -120,6 +122,9 @@ func (s *State) restore(in *saved) error {
 	}
 	s.now, s.sequence, s.effects, s.decided = in.Now, in.Sequence, in.Effects, in.Decided
 	s.submitted = in.Submitted
+	if err := s.restoreUnused(in.Unused); err != nil {
+		return err
+	}
 	for _, f := range in.Forecasts {
 		if err := s.takeForecast(f); err != nil {
 			return err

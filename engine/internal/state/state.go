@@ -26,9 +26,10 @@ type Config struct {
 	// late binding, and that passes for jobs look at its profile.
 	Plans, Flat bool
 	// Limited says that there are limits, for which what each user has is kept. What
-	// accounts and partitions have is kept of those that have limits of their own.
-	Limited              bool
-	Accounts, Partitions []string
+	// accounts, QOS and partitions have is kept of those that have limits of their own, all of
+	// them with policy.Every. NoShows says that what goes unused is counted.
+	Limited, NoShows                bool
+	Accounts, Qualities, Partitions []string
 }
 
 // State is everything that the engine remembers. Its zero value is not usable.
@@ -64,6 +65,9 @@ type State struct {
 	outage    uint64    // number of the last
 	outbox    []change.Effect
 	workflows workflows
+	unused    []unused // by time, where countsUnused
+
+	countsUnused bool // some limit is about it
 
 	trial   Trial // the one that is open, or the room for the next
 	spent   spent
@@ -96,6 +100,8 @@ func New(config Config) *State {
 		named:     map[string]*Entry{},
 		workflows: workflows{byID: map[string]*Flow{}},
 		timers:    timers{ranks: config.Ranks},
+
+		countsUnused: config.NoShows,
 	}
 	s.trial.state = s
 	s.uplink = s.newStock(berth.UplinkID(), config.Uplink, config.Form)

@@ -18,14 +18,15 @@ type Trial struct {
 	log   []undoable
 }
 
-// undoable is what a trial has done: a block taken from a calendar or given back, or the
-// usage of a holder before.
+// undoable is what a trial has done: a block taken from a calendar or given back, the
+// usage of a holder before, or a reservation that was counted.
 type undoable struct {
 	calendar calendar.Calendar // nil for usage
 	block    calendar.Block
 	given    bool
 	holder   Holder
 	usage    Usage
+	counted  *Entry // what was promised; else nil
 }
 
 // Now returns the time of the state.
@@ -72,6 +73,10 @@ func (t *Trial) Mark() Mark { return Mark(len(t.log)) }
 func (t *Trial) Undo(to Mark) {
 	for i := len(t.log) - 1; i >= int(to); i-- {
 		switch x := &t.log[i]; {
+		case x.counted != nil:
+			for part := range x.counted.r.Allotments {
+				t.state.ledger.dropPart(x.counted, part)
+			}
 		case x.calendar == nil:
 			t.state.ledger.setUsage(x.holder, x.usage)
 		case x.given:
@@ -102,6 +107,20 @@ func (t *Trial) Book(a *berth.Allotment) {
 	if a.NPE > 0 {
 		t.take(t.of(a.Resource), blockOf(a, a.Start))
 	}
+}
+
+// Promise takes what a new reservation holds, but for its transfers, and counts it for its
+// holders.
+func (t *Trial) Promise(r *berth.Reservation) {
+	for i := range r.Allotments {
+		t.Book(&r.Allotments[i])
+	}
+	for i := range r.Stocks {
+		t.Book(&r.Stocks[i])
+	}
+	e := &Entry{}
+	t.state.ledger.add(e, r)
+	t.log = append(t.log, undoable{counted: e})
 }
 
 // Unplan gives back the plan of a pending job.

@@ -102,9 +102,9 @@ func (a *API) Run(ctx context.Context, c slurm.Command) (slurm.Result, error) {
 	if ctx.Err() != nil {
 		return slurm.Result{}, ctx.Err()
 	}
-	result := slurm.Result{Stdout: []byte(text), CPU: a.now().Sub(began)}
+	result := slurm.Result{Stdout: text, CPU: a.now().Sub(began)}
 	if no, is := errors.AsType[*refusedError](err); is {
-		result.Exit, result.Stderr = 1, []byte(no.words)
+		result.Exit, result.Stderr = 1, no.words
 		return result, nil
 	}
 	return result, err
@@ -131,9 +131,9 @@ func (a *API) answer(ctx context.Context, name string, c slurm.Command, q *asked
 		}
 		result, err := slurm.Host{}.Run(ctx, c) // groups and this process's user are this machine's
 		if err == nil && result.Exit != 0 {
-			err = refuse("%s", strings.TrimSpace(string(result.Stderr)))
+			err = refuse("%s", strings.TrimSpace(result.Stderr))
 		}
-		return string(result.Stdout), err
+		return result.Stdout, err
 	case "sdiag":
 		return a.clock(ctx)
 	case "squeue":

@@ -69,7 +69,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%q: %v, want %s: …%s…", c.address, err, c.field, c.want)
 			continue
 		}
-		if got, err := rest.New(o).Run(t.Context(), slurm.Command{Argv: []string{"scontrol", "ping"}}); err != nil || got.Exit == 0 || !strings.Contains(string(got.Stderr), c.want) {
+		if got, err := rest.New(o).Run(t.Context(), slurm.Command{Argv: []string{"scontrol", "ping"}}); err != nil || got.Exit == 0 || !strings.Contains(got.Stderr, c.want) {
 			t.Errorf("%q: %q %v", c.address, got.Stderr, err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestMakingAndChangingAreTwo(t *testing.T) {
 	} {
 		s.asked = nil
 		got, err := run(t, a, append([]string{"scontrol"}, c.args...)...)
-		if err != nil || (got.Exit == 0) != (c.said == "") || !strings.Contains(string(got.Stderr), c.said) || !slices.Equal(s.asked, c.want) {
+		if err != nil || (got.Exit == 0) != (c.said == "") || !strings.Contains(got.Stderr, c.said) || !slices.Equal(s.asked, c.want) {
 			t.Errorf("%v: exit %d %q %v, asked\n%s\nwant\n%s", c.args, got.Exit, got.Stderr, err, strings.Join(s.asked, "\n"), strings.Join(c.want, "\n"))
 		}
 	}
@@ -214,7 +214,7 @@ func TestStrangeAnswers(t *testing.T) {
 			switch {
 			case c.unsure && (err == nil || !strings.Contains(err.Error(), c.contains)):
 				t.Errorf("%q %v, want an error with %q", got.Stderr, err, c.contains)
-			case !c.unsure && (err != nil || got.Exit == 0 || !strings.Contains(string(got.Stderr), c.said)):
+			case !c.unsure && (err != nil || got.Exit == 0 || !strings.Contains(got.Stderr, c.said)):
 				t.Errorf("exit %d %q %v, want %q", got.Exit, got.Stderr, err, c.said)
 			}
 		})
@@ -313,10 +313,10 @@ func TestCoresOfJobs(t *testing.T) {
 			{"index": 0, "cores": [` + core(0, "UNALLOCATED") + "," + core(1, "ALLOCATED") + `]}, {"index": 1, "cores": [` + core(0, "ALLOCATED") + "," + core(1, "UNALLOCATED") + `]}]}]}}}]}`,
 	}})
 	if got, err := run(t, a, "scontrol", "--all", "--oneliner", "show", "node"); err != nil || got.Exit != 0 {
-		t.Fatal(string(got.Stderr), err)
+		t.Fatal(got.Stderr, err)
 	}
 	got, err := run(t, a, "scontrol", "--all", "--details", "--oneliner", "show", "job")
-	if want := "JobId=1\nJobId=2 Nodes=n1 CPU_IDs=2-3,4-5\n"; err != nil || string(got.Stdout) != want {
+	if want := "JobId=1\nJobId=2 Nodes=n1 CPU_IDs=2-3,4-5\n"; err != nil || got.Stdout != want {
 		t.Errorf("%q %v, want %q", got.Stdout, err, want)
 	}
 }

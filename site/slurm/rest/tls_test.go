@@ -75,7 +75,7 @@ func TestHTTPS(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || got.Exit == 0 || !strings.HasPrefix(string(got.Stderr), "slurmrestd does not prove who it is: ") || !strings.Contains(string(got.Stderr), c.want) {
+		if err != nil || got.Exit == 0 || !strings.HasPrefix(got.Stderr, "slurmrestd does not prove who it is: ") || !strings.Contains(got.Stderr, c.want) {
 			t.Errorf("%s: %q %v, want …%s…", c.name, got.Stderr, err, c.want)
 		}
 		if s.asked.Load() != before {

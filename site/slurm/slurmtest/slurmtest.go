@@ -183,7 +183,33 @@ func (c *Cluster) start() error {
 	return c.waitIdle()
 }
 
-func (c *Cluster) startController() error {
+// Grow gives a cluster of Cloud as many nodes as that: slurmctld ends, and is started again with all of them. It waits
+// until slurmctld answers, for both together no longer than it is told: with many jobs that can be minutes. Jobs stay.
+func (c *Cluster) Grow(nodes int, within time.Duration) {
+	c.t.Helper()
+	if !c.options.Cloud {
+		c.t.Fatal("slurm: only a cluster without a slurmd for each node can grow")
+	}
+	text, err := os.ReadFile(c.Conf)
+	if err == nil {
+		line := "NodeName=n[1-%d] "
+		grown := strings.Replace(string(text), fmt.Sprintf(line, c.options.Nodes), fmt.Sprintf(line, nodes), 1)
+		err = os.WriteFile(c.Conf, []byte(grown), 0o644)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.options.Nodes = nodes
+	end := time.Now().Add(within)
+	c.killWithin("slurmctld", syscall.SIGTERM, within) // it saves its jobs first
+	if err := c.startControllerWithin(time.Until(end)); err != nil {
+		c.t.Fatalf("slurm: %v\n%s", err, lastLines(c.Log(), 30))
+	}
+}
+
+func (c *Cluster) startController() error { return c.startControllerWithin(readyWithin) }
+
+func (c *Cluster) startControllerWithin(within time.Duration) error {
 	if err := c.runController("slurmctld", "ctl1"); err != nil {
 		return err
 	}
@@ -199,7 +225,7 @@ func (c *Cluster) startController() error {
 			return err
 		}
 	}
-	if !c.eventually(func() bool {
+	if !c.eventuallyWithin(within, func() bool {
 		out, _ := c.Command("scontrol", "ping")
 		return strings.Contains(out, "is UP") || !c.alive("slurmctld")
 	}) || !c.alive("slurmctld") {
@@ -495,6 +521,11 @@ func (c *Cluster) alive(name string) bool {
 }
 
 func (c *Cluster) kill(name string, signal syscall.Signal) {
+	c.killWithin(name, signal, 10*time.Second)
+}
+
+// killWithin waits no longer than that before it kills a daemon that does not end.
+func (c *Cluster) killWithin(name string, signal syscall.Signal, within time.Duration) {
 	cmd := c.daemons[name]
 	if cmd == nil {
 		return
@@ -505,7 +536,7 @@ func (c *Cluster) kill(name string, signal syscall.Signal) {
 	go func() { defer close(ended); _ = cmd.Wait() }()
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(within):
 		_ = cmd.Process.Kill()
 		<-ended
 	}
@@ -575,10 +606,12 @@ func lastLines(text string, n int) string {
 
 // eventually waits for a condition without a signal, as long as a cluster may
 // take to start.
-func (c *Cluster) eventually(holds func() bool) bool {
+func (c *Cluster) eventually(holds func() bool) bool { return c.eventuallyWithin(readyWithin, holds) }
+
+func (c *Cluster) eventuallyWithin(within time.Duration, holds func() bool) bool {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(readyWithin); time.Now().Before(end); <-tick.C {
+	for end := time.Now().Add(within); time.Now().Before(end); <-tick.C {
 		if holds() {
 			return true
 		}

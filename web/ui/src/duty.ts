@@ -6,12 +6,12 @@ import { words } from './words.js';
 export interface Node { name: string; condition: string; reason?: string; since?: string; busy?: number }
 export interface Limit { limit: string; unit: string; site?: string; pool?: string; allowed?: number; used?: number; about: string }
 export interface Quota { user: string; role: string; limits: Limit[]; sites?: string[] }
-export interface SharedQuota { account?: string; partition?: string; limits: Limit[] }
-/** Holder is whose limits are listed: a user's, or those of an account or a partition, which all who ask in it share. */
+export interface SharedQuota { account?: string; qos?: string; partition?: string; limits: Limit[] }
+/** Holder is whose limits are listed: a user's, or those of an account, a QOS or a partition, which all who ask in it share. */
 export interface Holder { name: string; what: string; limits: Limit[]; sites?: string[] }
 export const holders = (got: { quotas: Quota[]; shared?: SharedQuota[] } | null | undefined): Holder[] => [
   ...(got?.quotas ?? []).map((q) => ({ name: q.user, what: q.role, limits: q.limits, sites: q.sites })),
-  ...(got?.shared ?? []).map((q) => ({ name: q.account ?? q.partition ?? '', what: q.account === undefined ? 'partition' : 'account', limits: q.limits })),
+  ...(got?.shared ?? []).map((q) => ({ name: q.account ?? q.qos ?? q.partition ?? '', what: q.account !== undefined ? 'account' : q.qos !== undefined ? 'QOS' : 'partition', limits: q.limits })),
 ];
 
 /** quoted writes a word so that a shell takes it as it is. */

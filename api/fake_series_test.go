@@ -1,0 +1,106 @@
+package api_test
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/service"
+)
+
+// series are the series of the fake, which promises each occurrence at its time, and refuses those of more than 100 PEs.
+type series struct {
+	made     []*service.Series
+	answered map[string]service.SeriesAnswer // by user and key
+}
+
+func (s *series) answer(ask *service.Ask, a service.SeriesAnswer) service.SeriesAnswer {
+	if ask.Key != "" {
+		if s.answered == nil {
+			s.answered = map[string]service.SeriesAnswer{}
+		}
+		s.answered[ask.By.User+"\x00"+ask.Key] = a
+	}
+	return a
+}
+
+func (f *fake) RecallSeries(_ context.Context, ask service.Ask) (*service.SeriesAnswer, error) {
+	defer f.lock()()
+	if a, known := f.series.answered[ask.By.User+"\x00"+ask.Key]; known {
+		return &a, nil
+	}
+	return nil, nil
+}
+
+func (f *fake) SubmitSeries(_ context.Context, ask service.Ask, s berth.Series) (service.SeriesAnswer, error) {
+	defer f.lock()()
+	switch {
+	case f.fails != nil:
+		return service.SeriesAnswer{}, f.fails
+	case s.Request.User == "":
+		s.Request.User = ask.By.User
+	case !ask.By.Owns(s.Request.User):
+		return service.SeriesAnswer{}, berth.Errorf(berth.Denied, "user", "not yours")
+	}
+	s.ID = "series" + strconv.Itoa(len(f.series.made)+1)
+	v := &service.Series{Series: s, Created: f.now, Reservations: make([]service.Reservation, len(s.Occurrences))}
+	for i, r := range s.Requests() {
+		shape := r.Parts[0].Variants[0]
+		if shape.NPE > 100 {
+			v.Refused = true
+			v.Unfit = append(v.Unfit, berth.RefusedOccurrence{Number: i + 1, Refusal: berth.Refusal{Reason: berth.TooLarge, Wanted: shape.NPE, Limit: 100}})
+			continue
+		}
+		v.Reservations[i] = service.Reservation{
+			ID: r.ID, State: service.Confirmed, Version: 1, Request: r, Created: f.now, Changed: f.now,
+			Allotments: []berth.Allotment{{Resource: berth.PoolID("cm5", "batch"), Start: r.Ready, End: r.Ready.Add(shape.Duration), NPE: shape.NPE}},
+		}
+	}
+	f.series.made = append(f.series.made, v)
+	return f.series.answer(&ask, service.SeriesAnswer{Series: *v}), nil
+}
+
+func (f *fake) findSeries(by service.Principal, id string) (*service.Series, error) {
+	if f.fails != nil {
+		return nil, f.fails
+	}
+	for _, s := range f.series.made {
+		if s.Series.ID == id && by.Owns(s.Series.Request.User) {
+			return s, nil
+		}
+	}
+	return nil, berth.Errorf(berth.NotFound, "id", "no series %q", id)
+}
+
+func (f *fake) CancelSeries(_ context.Context, ask service.Ask, id string, from, to int) (service.SeriesAnswer, error) {
+	defer f.lock()()
+	s, err := f.findSeries(ask.By, id)
+	if err != nil {
+		return service.SeriesAnswer{}, err
+	}
+	for i := range s.Reservations {
+		if i+1 >= from && (to == 0 || i+1 <= to) {
+			s.Reservations[i].State = service.Cancelled
+		}
+	}
+	return f.series.answer(&ask, service.SeriesAnswer{Series: *s}), nil
+}
+
+func (f *fake) GetSeries(_ context.Context, by service.Principal, id string) (service.Series, error) {
+	defer f.lock()()
+	s, err := f.findSeries(by, id)
+	if err != nil {
+		return service.Series{}, err
+	}
+	return *s, nil
+}
+
+func (f *fake) ListSeries(_ context.Context, by service.Principal, filter service.SeriesFilter) (list []service.Series, looked int, err error) {
+	defer f.lock()()
+	for _, s := range f.series.made {
+		if by.Owns(s.Series.Request.User) && s.Series.ID > filter.After && (filter.User == "" || filter.User == s.Series.Request.User) && len(list) < filter.Limit {
+			list = append(list, *s)
+		}
+	}
+	return list, len(list), f.fails
+}

@@ -1,0 +1,69 @@
+package form
+
+import "github.com/berth-hpc/berth"
+
+// SeriesRequest asks for a request that repeats. What each occurrence asks for is that of a request by itself, whose
+// Deadline, DeadlineIn, ReadyIn, Kind and Array are not taken; Ready is the earliest occurrence.
+type SeriesRequest struct {
+	Request
+	Repeat   string         `json:"repeat,omitempty"`    // every weekday 09:00, or RRULE:FREQ=WEEKLY;BYDAY=MO
+	TimeZone string         `json:"time_zone,omitempty"` // such as Europe/Berlin; UTC by default
+	Until    Time           `json:"until,omitzero"`      // the latest start
+	Times    int            `json:"times,omitempty"`     // how often
+	Except   []string       `json:"except,omitempty"`    // days or times by the clock of the zone
+	Add      []string       `json:"add,omitempty"`       // further times by that clock
+	Window   berth.Duration `json:"window,omitempty"`    // from when an occurrence may start to when it must have ended; its duration by default
+	AtLeast  int            `json:"at_least,omitempty"`  // how many must be possible; all by default
+}
+
+// SeriesAnswer is the answer about a series.
+type SeriesAnswer struct {
+	Decision string `json:"decision"` // accepted, partly or refused
+	Series   Series `json:"series"`
+}
+
+// Series is what became of a request that repeats.
+type Series struct {
+	ID          string       `json:"id"`
+	Name        string       `json:"name,omitempty"`
+	User        string       `json:"user,omitempty"`
+	Repeat      string       `json:"repeat,omitempty"`
+	TimeZone    string       `json:"time_zone"`
+	AtLeast     int          `json:"at_least"`
+	Decision    string       `json:"decision"` // when it was asked for: accepted, partly or refused
+	Created     Time         `json:"created"`
+	Count       int          `json:"count"`                 // of the occurrences
+	Live        int          `json:"live"`                  // of those with a reservation that is not over
+	Occurrences []Occurrence `json:"occurrences,omitempty"` // not in lists
+}
+
+// Occurrence is one of a series. The fields of Place are those of its reservation, if it has one.
+type Occurrence struct {
+	Number   int    `json:"number"`           // from 1
+	ID       string `json:"id,omitempty"`     // of its reservation
+	State    string `json:"state,omitempty"`  // of that
+	Expires  Time   `json:"expires,omitzero"` // of a held one
+	Ready    Time   `json:"ready"`
+	Deadline Time   `json:"deadline"`
+	Place
+	Parts []Place `json:"parts,omitempty"`
+	// Shift is later or first where a change of the clock has made another time of that of the rule, and Note the same
+	// for people.
+	Shift   berth.Shift  `json:"shift,omitempty"`
+	Note    string       `json:"note,omitempty"`
+	Reason  berth.Reason `json:"reason,omitempty"` // of one that could not be promised
+	Refusal *Refusal     `json:"refusal,omitempty"`
+	Offers  []Offer      `json:"offers,omitempty"` // what could be held instead
+}
+
+// SeriesList is a page of series, without their occurrences.
+type SeriesList struct {
+	Series []Series `json:"series"`
+	Next   string   `json:"next,omitempty"`
+}
+
+// SeriesCancel says which occurrences are given back; all of them if both are 0.
+type SeriesCancel struct {
+	From int `json:"from,omitempty"` // the first, from 1
+	To   int `json:"to,omitempty"`   // the last
+}

@@ -1,0 +1,309 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/internal/hpctime"
+	"github.com/berth-hpc/berth/internal/recurrence"
+	"github.com/berth-hpc/berth/service"
+)
+
+// repeated is a series as it was read.
+type repeated struct {
+	asked
+	how    recurrence.Asked
+	zone   string
+	window *berth.Duration
+	least  int
+}
+
+// seriesBody is what a series may say: a request without a deadline, and how it repeats.
+var seriesBody = append(ofSeries(requestBody, "deadline", "deadline_in", "ready_in", "kind"), body[repeated]{
+	{"repeat", "How it repeats: words such as every weekday 09:00, every 2 weeks on monday 09:00 or first monday of the month 18:00, or an RRULE of RFC 5545 behind RRULE:. docs/series.md lists the forms.", text("every weekday 09:00"), func(a *repeated, v value) (err error) {
+		a.how.Rule, err = v.word()
+		return err
+	}},
+	{"time_zone", "By whose clock it repeats; UTC if it is not given.", text("Europe/Berlin"), func(a *repeated, v value) (err error) {
+		if a.zone, err = v.word(); err != nil {
+			return err
+		}
+		zone, err := time.LoadLocation(a.zone)
+		if err != nil || a.zone == "Local" {
+			return fmt.Errorf("%.80q is no time zone that is known here; want one such as Europe/Berlin or UTC", a.zone)
+		}
+		a.how.Zone = zone
+		return nil
+	}},
+	{"until", "The latest start.", instant(), func(a *repeated, v value) error {
+		t, err := v.instant(down)
+		a.how.Until = time.Unix(int64(t), 0)
+		return err
+	}},
+	{"times", "How often the rule occurs, before exceptions are taken out.", whole(1, berth.MaxOccurrences), func(a *repeated, v value) error {
+		n, err := v.whole(1, berth.MaxOccurrences)
+		a.how.Times = int(n)
+		return err
+	}},
+	{"except", "Days or times at which it does not occur, by the clock of the zone.", listOf(text("2026-12-24")), func(a *repeated, v value) (err error) {
+		a.how.Except, err = someTexts(v)
+		return err
+	}},
+	{"add", "Further times at which it occurs, by the clock of the zone.", listOf(text("2026-12-23 09:00")), func(a *repeated, v value) (err error) {
+		a.how.Add, err = someTexts(v)
+		return err
+	}},
+	{"window", "How long after its time each occurrence must have ended at the latest; as long as it lasts if it is not given.", duration(), func(a *repeated, v value) error {
+		d, err := v.length(1)
+		a.window = &d
+		return err
+	}},
+	{"at_least", "How many occurrences must be possible, or none is promised; all if it is not given.", whole(1, berth.MaxOccurrences), func(a *repeated, v value) error {
+		n, err := v.whole(1, berth.MaxOccurrences)
+		a.least = int(n)
+		return err
+	}},
+}...)
+
+// ofSeries is the fields of a request, but for some, as those of what each occurrence asks for.
+func ofSeries(b body[asked], but ...string) (list body[repeated]) {
+	for i := range b {
+		f := b[i]
+		if !slices.Contains(but, f.name) {
+			list = append(list, field[repeated]{f.name, f.about, f.form, func(a *repeated, v value) error { return f.set(&a.asked, v) }})
+		}
+	}
+	return list
+}
+
+// someTexts reads a list of times that is no longer than a series may be.
+func someTexts(v value) ([]string, error) {
+	list, err := v.texts()
+	if err == nil && len(list) > berth.MaxOccurrences {
+		err = fmt.Errorf("%d items; want at most %d", len(list), berth.MaxOccurrences)
+	}
+	return list, err
+}
+
+// series makes a series of what was asked at a time.
+func (a *repeated) series(now berth.Time) (berth.Series, error) {
+	a.deadline.at = new(berth.Time(berth.TimeLimit - 2)) // each occurrence has its own
+	r, err := a.request(now)
+	if err != nil {
+		return berth.Series{}, err
+	}
+	if a.how.Zone == nil {
+		a.zone, a.how.Zone = "UTC", time.UTC
+	}
+	a.how.From = time.Unix(int64(r.Ready), 0)
+	list, err := recurrence.Expand(&a.how)
+	if err != nil {
+		return berth.Series{}, err
+	}
+	lasts := berth.Duration(0)
+	for i := range r.Parts {
+		shortest := r.Parts[i].Variants[0].Duration
+		for _, v := range r.Parts[i].Variants {
+			shortest = min(shortest, v.Duration)
+		}
+		lasts = max(lasts, shortest)
+	}
+	window := lasts
+	if a.window != nil {
+		if window = *a.window; window < lasts {
+			return berth.Series{}, berth.Errorf(berth.Invalid, "window", "%s is less than the duration, %s; want that or more", hpctime.Format(window), hpctime.Format(lasts))
+		}
+	}
+	s := berth.Series{Rule: a.how.Rule, Zone: a.zone, Least: a.least}
+	for _, o := range list {
+		ready := berth.Time(o.At.Unix())
+		s.Occurrences = append(s.Occurrences, berth.Occurrence{Ready: ready, Deadline: ready.Add(window), Shift: o.Shift})
+	}
+	switch {
+	case s.Least == 0:
+		s.Least = len(list)
+	case s.Least > len(list):
+		return s, berth.Errorf(berth.Invalid, "at_least", "%d, but it occurs %d times; want that or fewer", s.Least, len(list))
+	}
+	if r.Ready, r.Deadline = s.Occurrences[0].Ready, s.Occurrences[0].Deadline; r.Name != "" && len(r.Name) > berth.MaxName-5 {
+		return s, berth.Errorf(berth.Invalid, "name", "%.80q is too long for a series, whose occurrences have their numbers behind it; want at most %d letters", r.Name, berth.MaxName-5)
+	}
+	s.Request = r
+	return s, nil
+}
+
+func (c *call) submitSeries() error {
+	ask, err := c.ask()
+	if err != nil {
+		return err
+	}
+	if was, err := c.RecallSeries(c.r.Context(), ask); err != nil || was != nil {
+		if err != nil {
+			return err
+		}
+		return c.seriesDecided(http.StatusCreated, was)
+	}
+	var a repeated
+	var wrong faults
+	seriesBody.read(c.body, &a, &wrong)
+	if err := wrong.err(); err != nil {
+		return err
+	}
+	s, err := a.series(c.Now())
+	if err != nil {
+		return err
+	}
+	c.rest()
+	n := len(s.Occurrences) // each counts as a request
+	if most := c.rates.most(c.asker()); n > most {
+		return berth.Errorf(berth.Invalid, "repeat", "%d occurrences; a %s may ask for %d at once here, so ask for several series", n, c.by.Role, most)
+	}
+	if !c.rates.allow(c.asker(), n-1) {
+		return tooFast(c.asker())
+	}
+	answer, err := c.SubmitSeries(c.r.Context(), ask, s)
+	if err != nil {
+		return err
+	}
+	return c.seriesDecided(http.StatusCreated, &answer)
+}
+
+func (c *call) seriesDecided(status int, a *service.SeriesAnswer) error {
+	f := form.SeriesAnswer{Series: seriesView(&a.Series, a.Offers)}
+	f.Decision = f.Series.Decision
+	if status == http.StatusCreated {
+		c.w.Header().Set("Location", "/v1/series/"+f.Series.ID)
+	}
+	return c.answer(status, &f)
+}
+
+var seriesParams = []param{
+	{"user", "Only of this user.", text("alice")},
+	{"limit", "How many at most; 100 by default.", whole(1, maxPage)},
+	{"cursor", "The next of the page before.", text("")},
+}
+
+func (c *call) listSeries() error {
+	query, err := c.query(seriesParams)
+	if err != nil {
+		return err
+	}
+	var wrong faults
+	limit, after := pageOf(query, &wrong)
+	if err := wrong.err(); err != nil {
+		return err
+	}
+	list, looked, err := c.ListSeries(c.r.Context(), c.by, service.SeriesFilter{User: query["user"], After: after, Limit: min(limit+1, maxPage)})
+	c.rates.charge(c.asker(), looked/lookedAtOnce)
+	if err != nil {
+		return err
+	}
+	f := form.SeriesList{Series: []form.Series{}}
+	if len(list) > limit {
+		list = list[:limit]
+		f.Next = cursor(list[limit-1].Series.ID)
+	}
+	for i := range list {
+		s := seriesView(&list[i], nil)
+		s.Occurrences = nil
+		f.Series = append(f.Series, s)
+	}
+	return c.answer(http.StatusOK, &f)
+}
+
+func (c *call) getSeries() error {
+	s, err := c.GetSeries(c.r.Context(), c.by, c.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, new(seriesView(&s, nil)))
+}
+
+var seriesCancelBody = body[form.SeriesCancel]{
+	{"from", "The first occurrence that is given back, by its number; the first of all if it is not given.", whole(1, berth.MaxOccurrences), func(a *form.SeriesCancel, v value) error {
+		n, err := v.whole(1, berth.MaxOccurrences)
+		a.From = int(n)
+		return err
+	}},
+	{"to", "The last occurrence that is given back; the last of all if it is not given.", whole(1, berth.MaxOccurrences), func(a *form.SeriesCancel, v value) error {
+		n, err := v.whole(1, berth.MaxOccurrences)
+		a.To = int(n)
+		return err
+	}},
+}
+
+func (c *call) cancelSeries() error {
+	ask, err := c.ask()
+	if err != nil {
+		return err
+	}
+	var a form.SeriesCancel
+	var wrong faults
+	if len(c.body) > 0 {
+		seriesCancelBody.read(c.body, &a, &wrong)
+	}
+	if a.From > 0 && a.To > 0 && a.From > a.To {
+		wrong.add("from", errors.New("behind to; want a first number and a last one"))
+	}
+	if err := wrong.err(); err != nil {
+		return err
+	}
+	answer, err := c.CancelSeries(c.r.Context(), ask, c.r.PathValue("id"), a.From, a.To)
+	if err != nil {
+		return err
+	}
+	return c.seriesDecided(http.StatusOK, &answer)
+}
+
+// seriesView shows a series, with what some of its occurrences could be instead.
+func seriesView(s *service.Series, instead []service.OccurrenceOffers) form.Series {
+	q := &s.Series.Request
+	f := form.Series{
+		ID: s.Series.ID, Name: q.Name, User: q.User, Repeat: s.Series.Rule, TimeZone: s.Series.Zone, AtLeast: s.Series.Least,
+		Decision: form.Accepted, Created: form.TimeOf(s.Created), Count: len(s.Series.Occurrences),
+	}
+	switch {
+	case s.Refused:
+		f.Decision = form.Refused
+	case len(s.Unfit) > 0:
+		f.Decision = form.Partly
+	}
+	for i := range s.Series.Occurrences {
+		o := &s.Series.Occurrences[i]
+		one := form.Occurrence{Number: i + 1, Ready: form.TimeOf(o.Ready), Deadline: form.TimeOf(o.Deadline), Shift: o.Shift, Note: shiftNote(o.Shift, s.Series.Zone)}
+		if r := &s.Reservations[i]; r.ID != "" {
+			one.ID, one.State, one.Expires = r.ID, string(r.State), form.TimeOf(r.Expires)
+			places(&one.Place, &one.Parts, r.Allotments)
+			if !r.State.Over() {
+				f.Live++
+			}
+		}
+		f.Occurrences = append(f.Occurrences, one)
+	}
+	for i := range s.Unfit {
+		u := &s.Unfit[i]
+		one := &f.Occurrences[u.Number-1]
+		one.Refusal = refusal(&u.Refusal, q)
+		one.Reason = u.Refusal.Reason
+	}
+	for i := range instead {
+		f.Occurrences[instead[i].Number-1].Offers = offers(instead[i].Offers)
+	}
+	return f
+}
+
+// shiftNote says what a change of the clock has made of a time.
+func shiftNote(s berth.Shift, zone string) string {
+	switch s {
+	case berth.ShiftLater:
+		return "the clocks of " + zone + " are put forward and never show the time of the rule on that day; it is as much later"
+	case berth.ShiftFirst:
+		return "the clocks of " + zone + " are put back and show the time of the rule twice on that day; it is the first"
+	}
+	return ""
+}

@@ -1,0 +1,94 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/form"
+)
+
+const seriesFor = `{"npe":2,"duration":"1h","repeat":"every weekday 09:00","time_zone":"Europe/Berlin","times":3}`
+
+// A series is asked for, shown, listed page by page and given back; times are those of the zone.
+func TestSeriesOverHTTP(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	answer := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series", seriesFor), http.StatusCreated)
+	s := answer.Series
+	if answer.Decision != form.Accepted || s.Count != 3 || s.Live != 3 || s.AtLeast != 3 || s.TimeZone != "Europe/Berlin" || len(s.Occurrences) != 3 {
+		t.Fatalf("the answer is %+v", answer)
+	}
+	for i, want := range []string{"2026-11-23T08:00:00Z", "2026-11-24T08:00:00Z", "2026-11-25T08:00:00Z"} { // it is a Saturday
+		o := &s.Occurrences[i]
+		if got, _ := o.Start.MarshalText(); string(got) != want || o.Deadline-o.Ready != 3600 || o.NPE != 2 {
+			t.Errorf("occurrence %d starts at %s and is due %d s later; want %s", i+1, got, o.Deadline-o.Ready, want)
+		}
+	}
+	if got := into[form.Series](t, w.do("alice", "GET", "/v1/series/"+s.ID, ""), http.StatusOK); got.Occurrences[1].ID != s.ID+".2" {
+		t.Errorf("it is shown as %+v", got)
+	}
+	into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series", seriesFor), http.StatusCreated)
+	page := into[form.SeriesList](t, w.do("alice", "GET", "/v1/series?limit=1", ""), http.StatusOK)
+	if len(page.Series) != 1 || page.Next == "" || page.Series[0].Occurrences != nil {
+		t.Errorf("the first page is %+v", page)
+	}
+	if page = into[form.SeriesList](t, w.do("alice", "GET", "/v1/series?limit=1&cursor="+page.Next, ""), http.StatusOK); len(page.Series) != 1 || page.Next != "" {
+		t.Errorf("the second page is %+v", page)
+	}
+	if got := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series/"+s.ID+"/cancel", `{"from":2,"to":2}`), http.StatusOK).Series; got.Live != 2 || got.Occurrences[1].State != "cancelled" {
+		t.Errorf("after one was skipped it is %+v", got)
+	}
+	if got := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series/"+s.ID+"/cancel", ""), http.StatusOK).Series; got.Live != 0 {
+		t.Errorf("after all were given back it is %+v", got)
+	}
+	large := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series", strings.Replace(seriesFor, `"npe":2`, `"npe":200`, 1)), http.StatusCreated)
+	if large.Decision != form.Refused || large.Series.Occurrences[2].Reason != "too_large" || large.Series.Occurrences[2].Refusal.Detail == "" {
+		t.Errorf("what is too large is answered %+v", large)
+	}
+}
+
+// What a change of the clock makes of a time is told.
+func TestChangesOfTheClockAreTold(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	body := `{"npe":2,"duration":60,"window":"2h","ready":"2027-03-28T00:00:00Z","repeat":"daily 02:30","time_zone":"Europe/Berlin","times":1,"at_least":1}`
+	o := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series", body), http.StatusCreated).Series.Occurrences[0]
+	if got, _ := o.Ready.MarshalText(); string(got) != "2027-03-28T01:30:00Z" || o.Shift != "later" || !strings.Contains(o.Note, "put forward") || o.Deadline-o.Ready != 7200 {
+		t.Errorf("it is ready at %s, %+v", got, o)
+	}
+}
+
+// What cannot be right is refused with its field.
+func TestBadSeriesOverHTTP(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	for body, field := range map[string]string{
+		`{"npe":2,"duration":60,"repeat":"daily"}`:                                                                          "repeat",
+		`{"npe":2,"duration":60}`:                                                                                           "repeat",
+		`{"npe":2,"duration":60,"repeat":"RRULE:FREQ=SECONDLY","times":3}`:                                                  "repeat",
+		`{"npe":2,"duration":60,"repeat":"daily","times":3,"time_zone":"Mars/Olympus"}`:                                     "time_zone",
+		`{"npe":2,"duration":60,"repeat":"daily","times":3,"time_zone":"Local"}`:                                            "time_zone",
+		`{"npe":2,"duration":60,"repeat":"daily","times":3,"at_least":4}`:                                                   "at_least",
+		`{"npe":2,"duration":60,"repeat":"daily","times":0}`:                                                                "times",
+		`{"npe":2,"duration":60,"repeat":"daily","times":3,"window":30}`:                                                    "window",
+		`{"npe":2,"duration":60,"repeat":"daily","times":3,"deadline":"2027-01-01T00:00:00Z"}`:                              "deadline",
+		`{"npe":2,"duration":60,"repeat":"daily","times":3,"kind":"job"}`:                                                   "kind",
+		`{"npe":2,"duration":60,"repeat":"daily","times":3,"except":["2020-01-01"]}`:                                        "except",
+		`{"npe":2,"duration":60,"repeat":"daily","times":3,"add":["2020-01-01 09:00"]}`:                                     "add",
+		`{"npe":2,"repeat":"daily","times":3}`:                                                                              "duration",
+		`{"npe":2,"duration":60,"repeat":"yearly","times":3,"ready":"9998-01-01T00:00:00Z"}`:                                "",
+		`{"npe":2,"duration":60,"repeat":"daily","times":3,"name":"` + strings.Repeat("x", 63) + `"}`:                       "name",
+		`{"npe":2,"duration":60,"repeat":"daily","until":"2026-11-21T12:00:00Z","ready":"2026-11-22T00:00:00Z"}`:            "repeat",
+		`{"npe":2,"duration":60,"repeat":"every monday and 09:00 and 10:30","times":3}`:                                     "repeat",
+		`{"npe":2,"duration":60,"repeat":"RRULE:FREQ=DAILY;COUNT=3;UNTIL=20270101T000000Z","time_zone":"America/New_York"}`: "repeat",
+	} {
+		a := w.do("alice", "POST", "/v1/series", body)
+		if field == "" {
+			continue // whatever it is, it is answered
+		}
+		if a.Code != http.StatusUnprocessableEntity || !strings.Contains(a.text, field) {
+			t.Errorf("%s: %d %s; want 422 that names %s", body, a.Code, a.text, field)
+		}
+	}
+	wantProblem(t, w.do("alice", "POST", "/v1/series/none/cancel", `{"from":3,"to":2}`), http.StatusUnprocessableEntity, "from")
+	wantProblem(t, w.do("alice", "GET", "/v1/series/none", ""), http.StatusNotFound)
+}

@@ -1,0 +1,389 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/client"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
+)
+
+var (
+	_ pflag.Value = (*zoneName)(nil)
+	_ pflag.Value = (*atLeast)(nil)
+)
+
+// repetition is what a command line says about how a request repeats.
+type repetition struct {
+	form.SeriesRequest
+	until  moment
+	within span
+}
+
+// flags adds the flags that say how it repeats.
+func (q *repetition) flags(cmd *cobra.Command) {
+	q.within = span{value: &q.Window, least: 1}
+	f := cmd.Flags()
+	f.StringVar(&q.Repeat, "repeat", "", "how it repeats, from --ready on: a `RULE` such as \"every weekday 09:00\", \"first monday of the month 18:00\" or RRULE:FREQ=WEEKLY;BYDAY=MO")
+	f.Var(&zoneName{&q.TimeZone}, "tz", "with --repeat: by whose clock, such as Europe/Berlin (default: this machine's)")
+	f.Var(&q.until, "until", "with --repeat: the latest start")
+	f.Var(&whole[int]{&q.Times, 1, berth.MaxOccurrences}, "times", "with --repeat: how often, before exceptions are taken out")
+	f.StringSliceVar(&q.Except, "except", nil, "with --repeat: `DAYS` or times at which it does not occur, such as 2026-12-24 or \"2026-12-24 09:00\"")
+	f.StringSliceVar(&q.Add, "add", nil, "with --repeat: further `TIMES` at which it occurs, such as \"2026-12-23 09:00\"")
+	f.Var(&q.within, "within", "with --repeat: how long after its time each occurrence must have ended at the latest (default: its duration)")
+	f.Var(&atLeast{&q.AtLeast}, "at-least", "with --repeat: how many occurrences must be possible, or none is promised; all, or a number")
+}
+
+// given reports whether it repeats.
+func (q *repetition) given() bool { return q.Repeat != "" || len(q.Add) > 0 }
+
+// check reports what does not go together on a command line.
+func (q *repetition) check(cmd *cobra.Command, one *ask, r *remote) error {
+	if !q.given() {
+		for _, name := range []string{"tz", "until", "times", "except", "within", "at-least"} {
+			if cmd.Flags().Changed(name) {
+				return usagef(cmd, "--%s: given without --repeat; it says more about that", name)
+			}
+		}
+		return nil
+	}
+	for name, given := range map[string]bool{"deadline": one.deadline.given(), "start": one.start.given(), "window": one.window.text != "", "array": one.Array > 0, "wait": r.wait} {
+		if given {
+			return usagef(cmd, "--%s: given beside --repeat; the times of occurrences are those of the rule, from --ready on, and end --within so long", name)
+		}
+	}
+	if one.NPE == 0 && one.Variants == nil {
+		return usagef(cmd, "--npe: missing; want how many PEs")
+	}
+	if one.Duration == 0 && one.Variants == nil {
+		return usagef(cmd, "--duration: missing; want for how long, such as 2h30m")
+	}
+	return nil
+}
+
+// reserveSeries asks for a request that repeats.
+func (a *app) reserveSeries(cmd *cobra.Command, r *remote, q *repetition, one *ask) error {
+	now := time.Now()
+	for _, m := range []*moment{&one.ready, &q.until} {
+		if err := m.settle(now); err != nil {
+			return usagef(cmd, "%v", err) // it could be read a moment ago
+		}
+	}
+	q.Request = one.Request
+	if one.ready.given() {
+		q.Ready = form.Time(one.ready.at.Unix())
+		a.echo("ready", &one.ready)
+	}
+	if q.until.given() {
+		q.Until = form.Time(q.until.at.Unix())
+		a.echo("until", &q.until)
+	}
+	if q.TimeZone == "" {
+		q.TimeZone = localZone()
+	}
+	return a.withSeries(cmd, r, func(ctx context.Context, c *client.Client) (form.SeriesAnswer, error) {
+		return c.SubmitSeries(ctx, &q.SeriesRequest, client.Action{Key: rand.Text()})
+	})
+}
+
+// withSeries does something about a series, and shows the answer. One that is refused, or in part, exits with its
+// own code.
+func (a *app) withSeries(cmd *cobra.Command, r *remote, do func(context.Context, *client.Client) (form.SeriesAnswer, error)) error {
+	ctx, stop, c, err := r.connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	answer, err := do(ctx, c)
+	if err != nil {
+		return err
+	}
+	if r.format == "json" {
+		err = printForm(a.stdout, &answer)
+	} else if err = a.showSeries(r, &answer.Series); err == nil {
+		a.sayHeld(r, &answer.Series)
+	}
+	if err == nil && cmd.Name() == "reserve" && answer.Decision != form.Accepted {
+		err = &exitError{exitRefused}
+	}
+	return err
+}
+
+// showSeries shows a series with what became of each occurrence.
+func (a *app) showSeries(r *remote, s *form.Series) error {
+	now := time.Now()
+	fitting := 0
+	out := newTable("occurrences" + timesAt(now))
+	out.AppendHeader(table.Row{"number", "id", "state", "PEs", "site", "start", "end"})
+	var notes, instead strings.Builder
+	for i := range s.Occurrences {
+		o := &s.Occurrences[i]
+		switch {
+		case o.ID != "":
+			out.AppendRow(table.Row{o.Number, o.ID, o.State, o.NPE, where(&o.Place), shortTime(o.Start, now), endAfter(o.Start, o.End, now)})
+		case o.Refusal != nil:
+			out.AppendRow(table.Row{o.Number, "-", form.Refused, "-", "-", shortTime(o.Ready, now), "-"})
+		default:
+			out.AppendRow(table.Row{o.Number, "-", "possible", "-", "-", shortTime(o.Ready, now), "-"})
+		}
+		if o.Refusal == nil {
+			fitting++
+		} else {
+			fmt.Fprintf(&notes, "\nnumber %d is refused: %s: %s\n", o.Number, o.Reason, o.Refusal.Detail)
+		}
+		if o.Note != "" {
+			fmt.Fprintf(&notes, "\nnumber %d: %s\n", o.Number, o.Note)
+		}
+		if len(o.Offers) > 0 {
+			fmt.Fprintf(&instead, "\nInstead of number %d, %s\n", o.Number, describeOffers(o.Offers, "berth hold"+r.again()))
+		}
+	}
+	text := fmt.Sprintf("series %s: %q by the clock of %s: ", s.ID, s.Repeat, s.TimeZone)
+	if s.Decision == form.Refused {
+		text += fmt.Sprintf("refused: %d of %d are possible, at least %d must be\n\n", fitting, s.Count, s.AtLeast)
+	} else {
+		text += fmt.Sprintf("%d of %d were promised, %d are not over\n\n", fitting, s.Count, s.Live)
+	}
+	return a.show(text + out.Render() + "\n" + notes.String() + instead.String())
+}
+
+// sayHeld says how what is held of a series is confirmed, and before when the first has to be.
+func (a *app) sayHeld(r *remote, s *form.Series) {
+	first := form.Time(0)
+	for i := range s.Occurrences {
+		if o := &s.Occurrences[i]; o.State == string(service.Held) && (first == 0 || o.Expires < first) {
+			first = o.Expires
+		}
+	}
+	if first != 0 {
+		a.say("Confirm them before %s:\n\n    berth series confirm%s %s\n", localTime(first), r.again(), s.ID)
+	}
+}
+
+// seriesCommand returns berth series.
+func (a *app) seriesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "series",
+		Short: "List requests that repeat, look at them, and give occurrences back",
+		Long: `A series is a request that repeats, which berth reserve --repeat asks for. Each
+occurrence that is promised is a reservation, whose id is that of the series, a point
+and its number: it is modified, extended, confirmed and released like any other.`,
+	}
+	cmd.AddCommand(a.seriesListCommand(), a.seriesShowCommand(), a.seriesConfirmCommand(), a.seriesCancelCommand(), a.seriesSkipCommand())
+	return cmd
+}
+
+func (a *app) seriesListCommand() *cobra.Command {
+	var r *remote
+	user := ""
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List series",
+		Example: `  berth series list --user alice`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop, c, err := r.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			list := []form.Series{}
+			for s, err := range c.SeriesList(ctx, user) {
+				if err != nil {
+					return err
+				}
+				list = append(list, s)
+			}
+			if r.format == "json" {
+				return printForm(a.stdout, form.SeriesList{Series: list})
+			}
+			now := time.Now()
+			out := newTable("series" + timesAt(now))
+			out.AppendHeader(table.Row{"id", "user", "repeats", "time zone", "decision", "occurrences", "not over", "asked"})
+			for i := range list {
+				s := &list[i]
+				out.AppendRow(table.Row{s.ID, s.User, s.Repeat, s.TimeZone, s.Decision, s.Count, s.Live, shortTime(s.Created, now)})
+			}
+			return a.show(out.Render() + "\n")
+		},
+	}
+	cmd.Flags().StringVar(&user, "user", "", "only of this `USER`")
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+// wantSeries is one for series.
+var wantSeries = one("ID of a series, as berth series list has them")
+
+func (a *app) seriesShowCommand() *cobra.Command {
+	var r *remote
+	cmd := &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show a series with what became of each occurrence",
+		Example: `  berth series show 01KB2M3N4P5Q6R7S8T9V0W1X2Y`,
+		Args:    wantSeries,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop, c, err := r.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			s, err := c.Series(ctx, args[0])
+			switch {
+			case err != nil:
+				return err
+			case r.format == "json":
+				return printForm(a.stdout, &s)
+			}
+			return a.showSeries(r, &s)
+		},
+	}
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+func (a *app) seriesConfirmCommand() *cobra.Command {
+	var r *remote
+	cmd := &cobra.Command{
+		Use:     "confirm ID",
+		Short:   "Confirm all held occurrences of a series, one after the other",
+		Example: `  berth series confirm 01KB2M3N4P5Q6R7S8T9V0W1X2Y`,
+		Args:    wantSeries,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withSeries(cmd, r, func(ctx context.Context, c *client.Client) (answer form.SeriesAnswer, err error) {
+				if answer.Series, err = c.Series(ctx, args[0]); err != nil {
+					return answer, err
+				}
+				held := 0
+				for i := range answer.Series.Occurrences {
+					if o := &answer.Series.Occurrences[i]; o.State == string(service.Held) {
+						held++
+						if _, err := c.Confirm(ctx, o.ID, client.Action{Key: rand.Text()}); err != nil {
+							return answer, err
+						}
+					}
+				}
+				if held == 0 {
+					return answer, berth.Errorf(berth.Conflict, "id", "no occurrence of series %q is held", args[0])
+				}
+				answer.Series, err = c.Series(ctx, args[0])
+				answer.Decision = answer.Series.Decision
+				return answer, err
+			})
+		},
+	}
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+func (a *app) seriesCancelCommand() *cobra.Command {
+	var r *remote
+	which := form.SeriesCancel{}
+	cmd := &cobra.Command{
+		Use:   "cancel ID",
+		Short: "Give all occurrences of a series back, or one and those after it",
+		Example: `  berth series cancel 01KB2M3N4P5Q6R7S8T9V0W1X2Y
+  berth series cancel 01KB2M3N4P5Q6R7S8T9V0W1X2Y --from 3`,
+		Args: wantSeries,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withSeries(cmd, r, func(ctx context.Context, c *client.Client) (form.SeriesAnswer, error) {
+				return c.CancelSeries(ctx, args[0], which, client.Action{Key: rand.Text()})
+			})
+		},
+	}
+	cmd.Flags().Var(&whole[int]{&which.From, 1, berth.MaxOccurrences}, "from", "the number of the first that is given back (default 1)")
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+func (a *app) seriesSkipCommand() *cobra.Command {
+	var r *remote
+	cmd := &cobra.Command{
+		Use:     "skip ID NUMBER",
+		Short:   "Give one occurrence of a series back",
+		Example: `  berth series skip 01KB2M3N4P5Q6R7S8T9V0W1X2Y 2`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef(cmd, "want the ID of a series and the NUMBER of an occurrence, got %d words", len(args))
+			}
+			if n, err := strconv.Atoi(args[1]); err != nil || n < 1 || n > berth.MaxOccurrences {
+				return usagef(cmd, "%q; want the number of an occurrence, from 1 to %d", args[1], berth.MaxOccurrences)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, _ := strconv.Atoi(args[1]) // which was checked
+			return a.withSeries(cmd, r, func(ctx context.Context, c *client.Client) (form.SeriesAnswer, error) {
+				return c.CancelSeries(ctx, args[0], form.SeriesCancel{From: n, To: n}, client.Action{Key: rand.Text()})
+			})
+		},
+	}
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+// zoneName is the name of a time zone; whether the service knows it, the service says.
+type zoneName struct{ value *string }
+
+func (z *zoneName) Type() string { return "ZONE" }
+
+func (z *zoneName) String() string { return valueOf(z.value) }
+
+func (z *zoneName) Set(text string) error {
+	if text == "" || text == "Local" {
+		return fmt.Errorf("%q; want the name of a time zone, such as Europe/Berlin or UTC", text)
+	}
+	*z.value = text
+	return nil
+}
+
+// localZone returns the name of this machine's time zone, UTC if it has none.
+func localZone() string {
+	if name := strings.TrimPrefix(os.Getenv("TZ"), ":"); name != "" {
+		if _, err := time.LoadLocation(name); err == nil {
+			return name
+		}
+	}
+	if path, err := os.Readlink("/etc/localtime"); err == nil {
+		if _, name, is := strings.Cut(path, "zoneinfo/"); is {
+			return name
+		}
+	}
+	return "UTC"
+}
+
+// atLeast is how many occurrences must be possible; 0 is all.
+type atLeast struct{ value *int }
+
+func (l *atLeast) Type() string { return "K|all" }
+
+func (l *atLeast) String() string {
+	if l.value == nil || *l.value == 0 {
+		return ""
+	}
+	return strconv.Itoa(*l.value)
+}
+
+func (l *atLeast) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	switch {
+	case text == "all":
+		n = 0
+	case err != nil || n < 1 || n > berth.MaxOccurrences:
+		return errors.New(strconv.Quote(text) + "; want all, or a number from 1 to " + strconv.Itoa(berth.MaxOccurrences))
+	}
+	*l.value = n
+	return nil
+}

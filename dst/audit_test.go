@@ -1,0 +1,164 @@
+package dst
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/check"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/service"
+)
+
+// rot makes the newest snapshot unreadable, and reports whether there is one that may be.
+func (m *media) rot() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.snapshots); n > 0 && m.snapshots[n-1].Number > m.begin.Number {
+		m.rotten[m.snapshots[n-1].Number] = true
+		return true
+	}
+	return false
+}
+
+// look opens what is left of the journal between two lives.
+func (w *world) look() (journal.Store, error) {
+	switch k := w.kept.(type) {
+	case *inMemory:
+		return openMemory(k.media.image(), nil)
+	case *onDisk:
+		return sqlite.Open(k.place(), sqlite.Options{})
+	}
+	return nil, errors.New("no such journal")
+}
+
+// withoutSnapshots is a journal that shows its records and no snapshot.
+type withoutSnapshots struct{ journal.Store }
+
+func (withoutSnapshots) Snapshot(context.Context, uint64) (journal.Snapshot, error) {
+	return journal.Snapshot{}, nil
+}
+
+// audit checks what a life has left, and returns the hash of the state. The place in the
+// journal is not told: at one instant timers of a bubble go off in no fixed order, so two sites may be looked at in either.
+func (w *world) audit() string {
+	store, err := w.look()
+	if err != nil {
+		w.fault("opening what is left: %w", err)
+		return ""
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			w.fault("closing what is left: %w", err)
+		}
+	}()
+	ctx := context.Background()
+	last, err := store.Last(ctx)
+	if err != nil {
+		w.fault("reading what is left: %w", err)
+		return ""
+	}
+	if last.Number == 0 {
+		return "empty"
+	}
+	if err := w.sameState(ctx, store); err != nil {
+		w.fault("%w", err)
+		return ""
+	}
+	verified, err := service.Verify(ctx, store, nil)
+	if err != nil {
+		w.fault("deciding the events again: %w", err)
+		return ""
+	}
+	if err := w.valid(ctx, store); err != nil {
+		w.fault("%w", err)
+	}
+	return verified.State
+}
+
+// sameState compares the state by the newest snapshot and what follows it with that by all records.
+func (w *world) sameState(ctx context.Context, store journal.Store) error {
+	recovered := func(of journal.Store) ([]byte, error) {
+		core, err := service.Recover(ctx, of, w.config, "test", w.plan.keep)
+		if err != nil {
+			return nil, err
+		}
+		if err := core.Check(); err != nil {
+			return nil, err
+		}
+		return core.Snapshot()
+	}
+	short, err := recovered(store)
+	if err != nil {
+		return fmt.Errorf("recovering: %w", err)
+	}
+	if begin, err := store.(journal.Compactor).Begin(ctx); err != nil || begin.Number > 0 {
+		return err // the beginning has been dropped
+	}
+	long, err := recovered(withoutSnapshots{store})
+	if err != nil {
+		return fmt.Errorf("recovering from the first record on: %w", err)
+	}
+	if !bytes.Equal(short, long) {
+		at := 0
+		for at < min(len(short), len(long)) && short[at] == long[at] {
+			at++
+		}
+		around := func(b []byte) []byte { return b[max(0, at-60):min(len(b), at+60)] }
+		return fmt.Errorf("the newest snapshot and what follows it give another state than all records, from byte %d on: %q, all records %q", at, around(short), around(long))
+	}
+	return nil
+}
+
+// valid has the validator judge the schedule that the journal tells.
+func (w *world) valid(ctx context.Context, store journal.Store) error {
+	lines, err := service.Schedule(ctx, store)
+	if err != nil {
+		return fmt.Errorf("the schedule: %w", err)
+	}
+	var file bytes.Buffer
+	encoder := json.NewEncoder(&file)
+	for i := range lines {
+		if err := encoder.Encode(&lines[i]); err != nil {
+			return err
+		}
+	}
+	report, err := check.File(bytes.NewReader(file.Bytes()), "journal", check.Against(w.config.Sites, 0))
+	if err != nil {
+		return fmt.Errorf("the schedule: %w", err)
+	}
+	// A promise gives up PEs when an outage of them is announced, and the validator wants the outage to have begun.
+	// Of what had other PEs before history was dropped, it is not known any more which those were and how many.
+	unknown := map[string]bool{}
+	if begin, err := store.(journal.Compactor).Begin(ctx); err == nil && begin.Number > 0 {
+		from := berth.Forever
+		for rec, err := range store.Read(ctx, begin.Number+1) {
+			if err == nil {
+				from = rec.At
+			}
+			break
+		}
+		for i := range lines {
+			unknown[lines[i].ID] = lines[i].Accepted && lines[i].PEs.Empty() && lines[i].Arrival <= from
+		}
+	}
+	wrong := slices.DeleteFunc(report.Violations, func(v check.Violation) bool {
+		return v.Class == check.Resized || v.Class == check.Capacity && slices.ContainsFunc(v.IDs, func(id string) bool { return unknown[id] })
+	})
+	if len(wrong) > 0 {
+		said, about := fmt.Sprint(wrong[0]), ""
+		for i := range lines {
+			if text, err := json.Marshal(&lines[i]); err == nil && (lines[i].Kind == berth.KindOutage || strings.Contains(said, lines[i].ID)) {
+				about += "\n" + string(text)
+			}
+		}
+		return fmt.Errorf("the schedule is not valid: %s%s", said, about)
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package dst
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing/synctest"
+	"time"
+)
+
+// call is something that a client asks for. Under a key it may ask again, in another life too.
+type call struct {
+	number       int
+	user         string
+	method, path string
+	body, key    string
+	features     []string
+	status       int // of the first answer; 0 while there is none
+	answer       string
+	at           time.Time
+}
+
+// final reports whether an answer is one that stays: not that the service cannot, or that the call is wrong.
+func final(status int) bool {
+	return status != 0 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusPreconditionFailed && status != http.StatusUnprocessableEntity
+}
+
+// send asks the service of a life, and returns status 0 if there is no answer: the client went away, or
+// the power failed first.
+func (l *life) send(ctx context.Context, user, method, path, body, key string, number int) (status int, answer string) {
+	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
+	r.Host, r.RemoteAddr = "127.0.0.1:7117", "127.0.0.1:4711"
+	r.Header.Set("Authorization", "Bearer "+l.w.keys.secret[user])
+	r.Header.Set("X-Request-Id", fmt.Sprint("call-", number))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	rec := httptest.NewRecorder()
+	l.handler.ServeHTTP(rec, r)
+	text, _ := io.ReadAll(rec.Body) // of memory
+	if l.isDead() || ctx.Err() != nil {
+		return 0, ""
+	}
+	return rec.Code, rec.Header().Get("ETag") + " " + rec.Header().Get("Location") + "\n" + string(text)
+}
+
+// ask sends a call and takes its answer, or compares it with the one that it had.
+func (w *world) ask(ctx context.Context, l *life, c *call) {
+	status, answer := l.send(ctx, c.user, c.method, c.path, c.body, c.key, c.number)
+	switch {
+	case status == 0:
+		return
+	case c.status == 0:
+		if status == http.StatusInternalServerError {
+			w.fault("%s %s %s: %d %s", c.method, c.path, c.body, status, answer)
+		}
+		if !final(status) {
+			return
+		}
+		c.status, c.answer, c.at = status, answer, time.Now()
+		w.learn(answer)
+		if status < 300 {
+			for _, f := range c.features {
+				l.note(f)
+			}
+		}
+	case c.key != "" && (status != c.status || answer != c.answer) && (final(status) || status == http.StatusUnprocessableEntity):
+		w.fault("%s %s %s under %s is answered %d %s, and was answered %d %s", c.method, c.path, c.body, c.key, status, answer, c.status, c.answer)
+	}
+}
+
+// learn notes what an answer names.
+func (w *world) learn(answer string) {
+	_, body, _ := strings.Cut(answer, "\n")
+	var said struct {
+		ID       string
+		Offers   []struct{ ID string }
+		Array    []struct{ ID string }
+		Workflow struct{ ID string }
+	}
+	if json.Unmarshal([]byte(body), &said) != nil {
+		return
+	}
+	if said.Workflow.ID != "" {
+		w.flows = append(w.flows, said.Workflow.ID)
+	}
+	if said.ID != "" && len(said.Array) == 0 {
+		w.ids = append(w.ids, said.ID)
+	}
+	for _, of := range said.Array {
+		w.ids = append(w.ids, of.ID)
+	}
+	for _, o := range said.Offers {
+		if o.ID != "" {
+			w.offers = append(w.offers, o.ID)
+		}
+	}
+}
+
+// together has clients ask at the same time, and lets the service do what it does at once.
+func (w *world) together(n int) {
+	l := w.life
+	first := len(w.calls)
+	for range n {
+		c := w.newCall()
+		w.calls = append(w.calls, c)
+	}
+	for _, c := range w.calls[first:] {
+		times, patience := 1, time.Duration(0)
+		if w.plan.has(faultRepeat) && c.key != "" && w.driver.IntN(4) == 0 {
+			times = 2
+			l.meet(faultRepeat)
+		}
+		if w.plan.has(faultGone) && w.driver.IntN(6) == 0 {
+			patience = time.Duration(1+w.driver.IntN(50)) * time.Millisecond
+			l.meet(faultGone)
+		}
+		for range times {
+			l.asking.Go(func() {
+				ctx := l.ctx
+				if patience > 0 {
+					limited, away := context.WithTimeout(ctx, patience)
+					defer away()
+					ctx = limited
+				}
+				w.ask(ctx, l, c)
+			})
+		}
+	}
+	synctest.Wait()
+	for _, c := range w.calls[first:] {
+		if c.path == "/v1/journal/compact" { // it tells bytes, which the order of looks at sites in one instant changes
+			w.record("call %d %s: %d", c.number, c.path, c.status)
+			continue
+		}
+		w.record("call %d %s %s %s %s %s: %d %s", c.number, c.user, c.method, c.path, c.body, c.key, c.status, c.answer)
+	}
+}
+
+// again has a client repeat what it asked before.
+func (w *world) again() {
+	c := w.calls[max(0, len(w.calls)-1-w.driver.IntN(40))]
+	if c.key == "" || c.status != 0 && time.Since(c.at) > remembered {
+		return
+	}
+	l := w.life
+	l.meet(faultRepeat)
+	l.asking.Go(func() { w.ask(l.ctx, l, c) })
+	synctest.Wait()
+	w.record("again %d: %d %s", c.number, c.status, c.answer)
+}
+
+// remembered is for how long a key is asked again at least: the service keeps its answer for a day.
+const remembered = 20 * time.Hour
+
+// newCall makes up a call.
+func (w *world) newCall() *call {
+	rng := w.driver
+	c := &call{number: len(w.calls) + 1, method: http.MethodPost, user: "alice"}
+	if rng.IntN(3) == 0 {
+		c.user = pick(rng, []string{"operator", "bob"})
+	}
+	if rng.IntN(8) > 0 {
+		c.key = fmt.Sprint("key-", c.number)
+	}
+	id := recent(rng, w.ids, 12)
+	switch f := pick(rng, w.plan.features); f {
+	case featureConfirm, featureCheckIn:
+		c.path, c.body = "/v1/reservations/"+id+"/"+strings.ReplaceAll(f, " ", "-"), "{}"
+		c.features = []string{f}
+	case featureModify:
+		c.method, c.path, c.features = http.MethodPatch, "/v1/reservations/"+id, []string{f}
+		c.body = w.modification()
+	case featureExtend:
+		c.path, c.features = "/v1/reservations/"+id+"/extend", []string{f}
+		c.body = fmt.Sprintf(`{"by":%d}`, 60*(1+rng.IntN(200)))
+	case featureCancel:
+		c.method, c.path, c.features = http.MethodDelete, "/v1/reservations/"+id, []string{f}
+	case featureOffer:
+		c.path, c.features = "/v1/offers/"+recent(rng, w.offers, 4)+"/hold", []string{f}
+		c.body = `{"hold":1800}`
+	case featureWorkflow:
+		w.workflowCall(c, recent(rng, w.flows, 3))
+	case featureTask:
+		c.path, c.features, c.key = "/v1/reservations/"+id+"/run", []string{f}, "" // sites remember these, and forget
+		c.body = fmt.Sprintf(`{"command":["x"],"dir":"/","key":"task-%d"}`, c.number)
+	case featureDrain:
+		p := pick(rng, w.ports)
+		c.path, c.features, c.user, c.key = fmt.Sprintf("/v1/sites/%s/nodes/%s/%s", p.name, pick(rng, p.nodes), pick(rng, []string{"drain", "resume"})), []string{f}, "operator", ""
+	case featureCompact:
+		c.path, c.body, c.features, c.user, c.key = "/v1/journal/compact", fmt.Sprintf(`{"keep_history":%d}`, rng.IntN(7200)), []string{f}, "operator", ""
+		if rng.IntN(3) > 0 {
+			w.requestCall(c, featureRequest) // history is dropped now and then
+		}
+	default:
+		w.requestCall(c, f)
+	}
+	return c
+}
+
+// modification is a change of some fields.
+func (w *world) modification() string {
+	rng := w.driver
+	fields := []string{fmt.Sprintf(`"npe":%d`, 1+rng.IntN(5)), fmt.Sprintf(`"duration":%d`, 300+60*rng.IntN(100)), fmt.Sprintf(`"deadline":%q`, w.in(3600+rng.IntN(20_000)))}
+	n := rng.IntN(len(fields))
+	if rng.IntN(3) == 0 {
+		return "{" + fields[n] + "," + fields[(n+1)%len(fields)] + "}"
+	}
+	return "{" + fields[n] + "}"
+}
+
+// in is a time from now on, as the API takes it.
+func (w *world) in(seconds int) string {
+	return w.clock().Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339)
+}
+
+// requestCall asks for a reservation with a feature.
+func (w *world) requestCall(c *call, feature string) {
+	rng := w.driver
+	c.path, c.features = "/v1/requests", []string{featureRequest, feature}
+	npe, length := 1+rng.IntN(4), 300+60*rng.IntN(60)
+	ready := 0
+	if rng.IntN(2) == 0 {
+		ready = rng.IntN(9000)
+	}
+	var more strings.Builder
+	at := pick(rng, []string{"", "harbour", "harbour", "quay", "quay", "open", "licensed"})
+	switch feature {
+	case featureHold, featureConfirm:
+		fmt.Fprintf(&more, `,"hold":%d`, 60+rng.IntN(1800))
+	case featureArray:
+		fmt.Fprintf(&more, `,"array":%d`, 2+rng.IntN(3))
+	case featureLicence:
+		more.WriteString(`,"software":"solver","licences":1`)
+		at = ""
+	case featureJob:
+		more.WriteString(`,"kind":"job"`)
+	case featureCheckIn:
+		fmt.Fprintf(&more, `,"no_show":%d`, 300+rng.IntN(600))
+	}
+	if at != "" {
+		fmt.Fprintf(&more, `,"site":%q`, at)
+	}
+	if ready > 0 {
+		fmt.Fprintf(&more, `,"ready":%q`, w.in(ready))
+	}
+	if feature != featureJob {
+		fmt.Fprintf(&more, `,"deadline":%q`, w.in(ready+length+60+rng.IntN(12_000)))
+	}
+	shape := fmt.Sprintf(`"npe":%d,"duration":%d`, npe, length)
+	switch {
+	case feature == featureParts:
+		shape = fmt.Sprintf(`"parts":[{"npe":%d,"duration":%d},{"npe":2,"duration":%d}]`, npe, length, max(60, length-60*rng.IntN(3)))
+	case rng.IntN(5) == 0 && feature != featureJob:
+		shape = fmt.Sprintf(`"variants":[{"npe":%d,"duration":%d},{"npe":1,"duration":%d}]`, npe, length, 2*length)
+	}
+	c.body = "{" + shape + more.String() + "}"
+}
+
+// workflowCall asks for a workflow, or does something with one.
+func (w *world) workflowCall(c *call, flow string) {
+	rng := w.driver
+	c.features = []string{featureWorkflow}
+	switch rng.IntN(5) {
+	case 0:
+		c.path = "/v1/workflows/" + flow + "/confirm"
+	case 1:
+		c.method, c.path = http.MethodDelete, "/v1/workflows/"+flow
+	default:
+		c.path = "/v1/workflows"
+		held := ""
+		if rng.IntN(4) == 0 {
+			held = `"hold":600,`
+		}
+		c.body = fmt.Sprintf(`{%s"deadline":%q,"tasks":[{"id":"a","seconds":600,"most":2},{"id":"b","seconds":900,"most":2,"after":["a"]}]}`, held, w.in(4000+rng.IntN(20_000)))
+	}
+}

@@ -1,0 +1,49 @@
+package dst
+
+import (
+	"net/http"
+
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/site"
+)
+
+// plant is a planted fault: what stands between the service and its world, and is wrong. The zero value
+// is none.
+type plant struct {
+	wrap  func(journal.Store) journal.Store
+	serve func(h http.Handler, life int) http.Handler
+	// hears is what the service hears of a booking, and sees what it sees of a site.
+	hears func(p *port, want *site.Reservation, o site.Outcome, err error) (site.Outcome, error)
+	sees  func(p *port, s *site.State) *site.State
+	skips func(p *port, name site.Name) bool
+}
+
+func (f *plant) journal(s journal.Store) journal.Store {
+	if f.wrap == nil {
+		return s
+	}
+	return f.wrap(s)
+}
+
+func (f *plant) answers(h http.Handler, life int) http.Handler {
+	if f.serve == nil {
+		return h
+	}
+	return f.serve(h, life)
+}
+
+func (f *plant) booked(p *port, want *site.Reservation, o site.Outcome, err error) (site.Outcome, error) {
+	if f.hears == nil {
+		return o, err
+	}
+	return f.hears(p, want, o, err)
+}
+
+func (f *plant) observed(p *port, s *site.State) *site.State {
+	if f.sees == nil || s == nil {
+		return s
+	}
+	return f.sees(p, s)
+}
+
+func (f *plant) forgoes(p *port, name site.Name) bool { return f.skips != nil && f.skips(p, name) }

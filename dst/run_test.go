@@ -1,0 +1,277 @@
+package dst
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/journal/sqlite/lossy"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/fake"
+)
+
+// run has a seed happen, and returns the digest of all that happened.
+func (w *world) run() string {
+	for n := range w.plan.lives {
+		last := n == w.plan.lives-1
+		if err := w.begin(); err != nil {
+			w.fault("the service does not start: %w", err)
+			break
+		}
+		if last {
+			w.life.mu.Lock()
+			w.life.steps = -1
+			w.life.mu.Unlock()
+		}
+		if w.life.host != nil {
+			w.live(last)
+		}
+		w.finish()
+		w.record("the journal: %s", w.audit())
+		if len(w.wrong) > 0 {
+			break
+		}
+	}
+	return hex.EncodeToString(w.trace.Sum(nil))
+}
+
+// live is what happens in one life.
+func (w *world) live(last bool) {
+	l := w.life
+	for _, c := range w.calls[max(0, len(w.calls)-40):] { // what was answered is answered again
+		if c.key != "" && (c.status == 0 || time.Since(c.at) < remembered) && !l.isDead() {
+			l.asking.Go(func() { w.ask(l.ctx, l, c) })
+			synctest.Wait()
+			w.record("again %d: %d %s", c.number, c.status, c.answer)
+		}
+	}
+	for range w.plan.eventsPerLife {
+		if l.isDead() || len(w.wrong) > 0 {
+			return
+		}
+		w.events++
+		w.next(last)
+	}
+	if l.isDead() || len(w.wrong) > 0 || !last && w.driver.IntN(2) == 0 {
+		return
+	}
+	w.settle()
+}
+
+// next has one thing happen.
+func (w *world) next(last bool) {
+	rng, l := w.driver, w.life
+	switch n := rng.IntN(20); {
+	case n < 11:
+		w.together(1 + rng.IntN(1+rng.IntN(4)))
+	case n < 15:
+		w.pass(pick(rng, []int{1, 1, 5, 30, 30, 120, 600, 1800}))
+	case n == 15 && w.plan.has(faultRepeat) && len(w.calls) > 0:
+		w.again()
+	case n == 16 && !last && w.plan.has(faultCrash) && rng.IntN(12) == 0:
+		l.kill()
+	case len(w.plan.faults) > 0:
+		w.misfortune(pick(rng, w.plan.faults))
+	}
+}
+
+// pass lets time pass.
+func (w *world) pass(seconds int) {
+	time.Sleep(time.Duration(seconds) * time.Second)
+	synctest.Wait()
+	w.watcher.catchUp()
+	w.record("passed %d", seconds)
+}
+
+// disk is the disk of the journal, nil if it is in memory.
+func (w *world) disk() *lossy.Disk {
+	if k, is := w.kept.(*onDisk); is {
+		return k.disk
+	}
+	return nil
+}
+
+// siteFaults are what befalls calls to a site, by the fault of the plan.
+var siteFaults = map[string][]string{
+	faultRefuses: {fake.Refuse, fake.Deny}, faultLies: {fake.Lie, fake.Wrong}, faultSilent: {fake.Down, fake.Unsent, fake.Lost},
+	faultLate: {fake.Slow, fake.Late}, faultTwice: {fake.Twice}, faultStale: {fake.Stale},
+}
+
+// misfortune has a fault happen.
+func (w *world) misfortune(fault string) {
+	rng, l := w.driver, w.life
+	p := pick(rng, w.ports)
+	disk := w.disk()
+	l.mu.Lock()
+	switch fault {
+	case faultFullDisk:
+		l.full = !l.full
+		if disk != nil {
+			disk.Room(map[bool]int64{true: 0, false: -1}[l.full])
+		}
+	case faultBadWrite:
+		if l.failing = 1 + rng.IntN(3); disk != nil {
+			disk.Fail(1+rng.IntN(10), lossy.BadWrite)
+		}
+	case faultLostReply:
+		if l.lost = 1; disk != nil {
+			disk.FailSyncs(1)
+		}
+	}
+	l.mu.Unlock()
+	switch fault {
+	case faultCrash, faultSlowDisk, faultRepeat, faultGone:
+		return // elsewhere
+	case faultRot:
+		k, is := w.kept.(*inMemory)
+		if !is || !k.media.rot() {
+			return
+		}
+	case faultForgets:
+		p.turn.Lock()
+		p.fake.Restart(1 + rng.IntN(5))
+		p.turn.Unlock()
+	case faultNodes:
+		p.turn.Lock()
+		if len(p.down) > 0 && rng.IntN(2) == 0 {
+			p.fake.Repair(p.down[0])
+			p.down = p.down[1:]
+		} else if n := pick(rng, p.nodes); !slices.Contains(p.down, n) {
+			p.fake.Fail(n, "broken")
+			p.down = append(p.down, n)
+		}
+		p.turn.Unlock()
+	case faultStranger:
+		start := w.now().Add(berth.Duration(rng.IntN(3000)))
+		b := site.Booking{Name: fmt.Sprint("other", rng.IntN(3)), Start: start, End: start.Add(600), Users: []string{"eve"}, Shares: []site.Share{{Node: pick(rng, p.nodes)}}}
+		p.turn.Lock()
+		p.fake.Book(b)
+		p.turn.Unlock()
+	case faultStream:
+		w.watcher.breakOff()
+	case faultClock:
+		w.offset = time.Duration(rng.IntN(5)-2) * pick(rng, []time.Duration{time.Second, time.Minute, time.Hour})
+	default:
+		for _, what := range siteFaults[fault] {
+			if rng.IntN(2) == 0 {
+				continue
+			}
+			f := fake.Fault{Op: pick(rng, operationsOf[what]), Nth: rng.IntN(3), What: what}
+			if what == fake.Slow || what == fake.Late || what == fake.Twice {
+				f.After = berth.Duration(1 + rng.IntN(90))
+			}
+			if f.Nth == 0 && rng.IntN(3) > 0 {
+				f.Nth = 1
+			}
+			p.fake.Inject(f)
+		}
+	}
+	l.meet(fault)
+	synctest.Wait()
+	w.record("misfortune %s", fault)
+}
+
+// operationsOf are the calls that a fault of the fake means something for.
+var operationsOf = map[string][]string{
+	fake.Refuse: {fake.Reserve, fake.Change, fake.Release, fake.Submit}, fake.Deny: {fake.Reserve, fake.Change, fake.Drain},
+	fake.Lie: {fake.Reserve, fake.Change, fake.Release}, fake.Wrong: {fake.Reserve, fake.Change, fake.Release, fake.Observe},
+	fake.Down: {fake.All, fake.Reserve, fake.Observe}, fake.Unsent: {fake.All, fake.Reserve}, fake.Lost: {fake.All, fake.Reserve, fake.Change, fake.Release, fake.Launch},
+	fake.Slow: {fake.All, fake.Observe}, fake.Late: {fake.Reserve, fake.Change, fake.Release, fake.Launch}, fake.Twice: {fake.Reserve, fake.Release}, fake.Stale: {fake.Observe},
+}
+
+// bound is after what time without faults everything must be as promised: the longest that a service
+// leaves a site alone that did not answer, and as long for what it does then.
+const bound = 3600
+
+// settle ends all faults, and checks that everything comes to be as promised within the bound.
+func (w *world) settle() {
+	l := w.life
+	l.mu.Lock()
+	l.full, l.failing, l.lost, l.slow = false, 0, 0, 0
+	l.mu.Unlock()
+	if disk := w.disk(); disk != nil {
+		disk.Room(-1)
+		disk.Fail(0, "")
+		disk.FailSyncs(0)
+	}
+	w.offset = 0
+	for _, p := range w.ports {
+		for n := range 3 {
+			p.fake.Unbook(fmt.Sprint("other", n))
+		}
+		p.heal(w.now())
+	}
+	w.record("all faults end")
+	var wrong error
+	for waited := 0; waited < bound; waited += 120 {
+		w.pass(120)
+		l.send(l.ctx, "operator", "POST", "/v1/clock/accept", "", "", 0)
+		if l.isDead() {
+			return
+		}
+		if wrong = w.inLine(); wrong == nil {
+			break
+		}
+	}
+	if l.isDead() {
+		return
+	}
+	if wrong != nil {
+		w.fault("%d s after the last fault: %w", bound, wrong)
+		return
+	}
+	w.watcher.mu.Lock()
+	ended := w.watcher.ended
+	w.watcher.mu.Unlock()
+	if ended {
+		w.watcher.breakOff()
+	}
+	list, err := w.list()
+	if err == nil {
+		err = w.watcher.check(list)
+	}
+	if err != nil && !l.isDead() {
+		w.fault("%w", err)
+	}
+}
+
+// list returns all reservations.
+func (w *world) list() (all []service.Reservation, err error) {
+	for after := ""; ; after = all[len(all)-1].ID {
+		page, _, err := w.life.host.List(context.Background(), operator, service.Filter{After: after})
+		if err != nil || len(page) == 0 {
+			return all, err
+		}
+		all = append(all, page...)
+	}
+}
+
+// inLine returns how the sites and what is promised differ.
+func (w *world) inLine() error {
+	if err := w.life.host.Ready(); err != nil {
+		return err
+	}
+	list, err := w.list()
+	if err != nil {
+		return err
+	}
+	outbox, err := w.life.host.Outbox(context.Background(), operator)
+	if err != nil {
+		return err
+	}
+	for _, p := range w.ports {
+		state, err := p.state(w.now())
+		if err != nil {
+			return err
+		}
+		if err := p.inLine(state, list, outbox, w.now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+)
+
+// past PEs: which PEs a promise had at which time, and what was out of use when. The core forgets both,
+// and so a schedule is told by them beside the cards.
+
+// held is the PEs of one part of a promise over time: those that it was given at its place, and from some
+// times on others.
+type held struct {
+	npe       berth.Count
+	pes       berth.PESet
+	stretches []berth.Stretch
+}
+
+// heldPast follows records for the schedule that they tell.
+type heldPast struct {
+	by      map[string][]held // by reservation, by part
+	start   map[string]berth.Time
+	idle    map[string]bool       // by reservation: it has not begun
+	over    map[string]berth.Time // when it gave its PEs back, which may have been noticed later
+	now     berth.Time            // of the last change
+	outages []berth.Line
+	cause   map[berth.ResourceID]string // the outage that began last, by pool
+}
+
+// newHeldPast begins where a core is, which may be nil.
+func newHeldPast(core *Core) *heldPast {
+	h := &heldPast{by: map[string][]held{}, start: map[string]berth.Time{}, idle: map[string]bool{}, over: map[string]berth.Time{}, cause: map[berth.ResourceID]string{}}
+	if core == nil {
+		return h
+	}
+	began := map[berth.ResourceID]berth.Time{}
+	for i := range core.notes.list {
+		if note := &core.notes.list[i]; note.Ended == 0 {
+			first, known := h.cause[note.Resource]
+			h.outage(&note.Outage, note.From)
+			if known {
+				h.cause[note.Resource] = first
+			} else {
+				began[note.Resource] = note.From
+			}
+		}
+	}
+	core.cards.Scan(func(k *card) bool {
+		if k.promise == nil {
+			return true
+		}
+		h.place(k.id, k.promise.Allotments)
+		if k.end == Finished || k.promise.State == berth.Active {
+			delete(h.idle, k.id)
+		}
+		of := h.by[k.id]
+		for part := range of {
+			if k.promise.Generation > 1 {
+				of[part].pes = berth.PESet{} // since when it has these is not kept
+			}
+		}
+		if len(of) == 1 && k.promise.Missing > 0 {
+			a := &k.promise.Allotments[0]
+			of[0].npe += k.promise.Missing
+			of[0].stretches = []berth.Stretch{{From: max(a.Start, began[a.Resource]), NPE: a.NPE, Cause: h.cause[a.Resource]}}
+		}
+		return true
+	})
+	return h
+}
+
+// follow takes what a record changes.
+func (h *heldPast) follow(p *past) {
+	now := p.at
+	for i := range p.changes {
+		x := &p.changes[i]
+		if _, is := ends[x.Kind]; is {
+			h.over[x.ID] = now
+		}
+		switch x.Kind {
+		case change.Advanced:
+			now = min(x.Now, p.at)
+			h.now = now
+		case change.Accepted:
+			h.place(x.Reservation.Request.ID, x.Reservation.Allotments)
+		case change.Moved, change.Modified, change.Named:
+			h.place(x.ID, x.Moved)
+		case change.Started:
+			h.began(x.ID, now, x.PEs)
+		case change.Resized:
+			for part := range x.Moved {
+				h.resized(x.ID, part, now, &x.Moved[part])
+			}
+		case change.WentDown:
+			h.outage(x.Outage, now)
+		case change.OutageBegan:
+			h.cause[x.Outage.Resource] = outageLine(x.Outage)
+		case change.CameUp:
+			h.back(x.Outage, now)
+		}
+	}
+}
+
+// place notes that a promise has a place.
+func (h *heldPast) place(id string, at []berth.Allotment) {
+	if len(at) == 0 {
+		return
+	}
+	of := make([]held, len(at))
+	for part := range at {
+		of[part] = held{npe: at[part].NPE, pes: at[part].PEs}
+	}
+	h.by[id], h.start[id], h.idle[id] = of, at[0].Start, true
+	delete(h.over, id)
+}
+
+// began notes which PEs a promise got when it began, where it had no numbers before. That is after its
+// start if it was held until then.
+func (h *heldPast) began(id string, now berth.Time, pes []berth.PESet) {
+	delete(h.idle, id)
+	of, from := h.by[id], max(h.start[id], now)
+	for part := range min(len(of), len(pes)) {
+		if pes[part].Empty() {
+			continue
+		}
+		since, npe, last := h.start[id], of[part].npe, len(of[part].stretches)-1
+		if last >= 0 {
+			since, npe = of[part].stretches[last].From, of[part].stretches[last].NPE
+		}
+		switch {
+		case from > since:
+			of[part].stretches = append(of[part].stretches, berth.Stretch{From: from, NPE: npe, PEs: pes[part]})
+		case last >= 0:
+			of[part].stretches[last].PEs = pes[part]
+		default:
+			of[part].pes = pes[part]
+		}
+	}
+}
+
+// resized notes that a promise has other PEs from now on, or from its start on.
+func (h *heldPast) resized(id string, part int, now berth.Time, to *berth.Allotment) {
+	if part >= len(h.by[id]) {
+		return
+	}
+	of := &h.by[id][part]
+	next := berth.Stretch{From: max(h.start[id], now), NPE: to.NPE, PEs: to.PEs}
+	npe, pes := of.npe, of.pes
+	if last := len(of.stretches) - 1; last >= 0 {
+		npe, pes = of.stretches[last].NPE, of.stretches[last].PEs
+	}
+	lost := pes.Minus(next.PEs)
+	if next.NPE < npe || !lost.Empty() {
+		next.Cause = h.taker(to.Resource, lost)
+	}
+	of.stretches = append(of.stretches, next)
+}
+
+// taker returns the outage that has taken PEs of a pool: the last one that goes on and has some of them,
+// else the last one that began there.
+func (h *heldPast) taker(at berth.ResourceID, lost berth.PESet) string {
+	for i := range slices.Backward(h.outages) {
+		if o := &h.outages[i]; o.ActualEnd == nil && o.Site == at.Site && o.Pool == at.Name && !o.PEs.And(lost).Empty() {
+			return o.ID
+		}
+	}
+	return h.cause[at]
+}
+
+func outageLine(o *berth.Outage) string { return fmt.Sprintf("outage-%d", o.Number) }
+
+// outage notes an outage; its end is where it was expected, if at all.
+func (h *heldPast) outage(o *berth.Outage, now berth.Time) {
+	from := max(now, o.From)
+	line := berth.Line{
+		ID: outageLine(o), Kind: berth.KindOutage, Site: o.Resource.Site, Pool: o.Resource.Name,
+		Arrival: now, Ready: from, NPE: o.PEs.Count(), Start: &from, PEs: o.PEs,
+	}
+	if o.Until < berth.Forever {
+		line.End = &o.Until
+	}
+	h.outages = append(h.outages, line)
+	if h.cause[o.Resource] = line.ID; from > now {
+		delete(h.cause, o.Resource) // it is announced
+	}
+}
+
+// back notes that PEs of an outage are back. If they are not all, the others have a line of their own.
+func (h *heldPast) back(o *berth.Outage, now berth.Time) {
+	id := outageLine(o)
+	for i := len(h.outages) - 1; i >= 0; i-- { // mostly it is one of the last
+		line := &h.outages[i]
+		if line.ID != id || line.ActualEnd != nil {
+			continue
+		}
+		rest := *line
+		line.ActualEnd = &now
+		if rest.PEs = rest.PEs.Minus(o.PEs); !rest.PEs.Empty() {
+			rest.NPE = rest.PEs.Count()
+			line.PEs, line.NPE = o.PEs, o.PEs.Count()
+			h.outages = slices.Insert(h.outages, i+1, rest) // they stand in the order in which they began
+		}
+		if h.outages[i].ActualEnd != nil && now <= *h.outages[i].Start { // it was called off before it began
+			h.outages = slices.Delete(h.outages, i, i+1)
+		}
+		return
+	}
+}
+
+// tell puts into the line of a part which PEs it had when, until its end.
+func (h *heldPast) tell(line *berth.Line, id string, part int) {
+	if part >= len(h.by[id]) {
+		return
+	}
+	of, end := &h.by[id][part], *line.End
+	if line.ActualEnd != nil {
+		end = min(end, *line.ActualEnd)
+	}
+	line.NPE, line.PEs = of.npe, of.pes
+	for _, s := range of.stretches {
+		if s.From < end {
+			line.Stretches = append(line.Stretches, s)
+		}
+	}
+}
+
+// told returns the lines of the outages: those that have begun, and those for which a promise has given up PEs.
+func (h *heldPast) told() []berth.Line {
+	causes := map[string]bool{}
+	for _, parts := range h.by {
+		for i := range parts {
+			for _, s := range parts[i].stretches {
+				causes[s.Cause] = true
+			}
+		}
+	}
+	return berth.DisjointOutages(slices.DeleteFunc(h.outages, func(o berth.Line) bool { return *o.Start > h.now && !causes[o.ID] }))
+}

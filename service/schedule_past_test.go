@@ -1,0 +1,83 @@
+package service_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/check"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+)
+
+// A reservation that loses a node while it runs and gets another one has in the schedule of the journal the PEs
+// that it had at each time, and the outage is in it too.
+func TestScheduleTellsWhichPEsWhen(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		w.pass(1)
+		w.reserve("r", 2, 0, 3600)
+		w.pass(30)
+		w.site.Fail("n1", "broken")
+		w.pass(60)
+		w.reserve("after", 1, 0, 600)
+		w.pass(60)
+		lines, err := service.Schedule(t.Context(), w.store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		resized, outages := 0, 0
+		for i := range lines {
+			if err := json.NewEncoder(&file).Encode(&lines[i]); err != nil {
+				t.Fatal(err)
+			}
+			resized += len(lines[i].Stretches)
+			if lines[i].Kind == berth.KindOutage {
+				outages++
+			}
+		}
+		report, err := check.File(bytes.NewReader(file.Bytes()), "journal", check.Against(w.options.Config.Sites, 0))
+		if err != nil || !report.Valid() || resized == 0 || outages != 1 {
+			t.Errorf("%d changes of PEs, %d outages, %+v, %v:\n%s", resized, outages, report, err, file.String())
+		}
+	})
+}
+
+// A reservation that is held until after its start gets its PEs when it is confirmed, which others had until then.
+func TestScheduleTellsOfAReservationThatBeganLate(t *testing.T) {
+	dir, c := t.TempDir(), &clock{}
+	c.seconds.Store(1000)
+	config := onePool(4)
+	h, store := startOn(t, dir, config, c)
+	held := berth.Rigid("held", 0, 1000, 2000, 2, 500)
+	held.Hold = 400
+	submit(t, h, ann, held)
+	submit(t, h, ann, berth.Rigid("before", 0, 1000, 1200, 2, 60))
+	c.seconds.Store(1100)
+	if _, err := h.Confirm(t.Context(), ann, "held"); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := service.Schedule(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	had := map[string]berth.PESet{}
+	for i := range lines {
+		if err := json.NewEncoder(&file).Encode(&lines[i]); err != nil {
+			t.Fatal(err)
+		}
+		had[lines[i].ID] = lines[i].PEs
+		for _, s := range lines[i].Stretches {
+			had[lines[i].ID] = s.PEs
+		}
+	}
+	report, err := check.File(bytes.NewReader(file.Bytes()), "journal", check.Against(config.Sites, 0))
+	if err != nil || !report.Valid() || had["held"].Count() != 2 || !had["held"].Equal(had["before"]) {
+		t.Errorf("%+v, %v:\n%s", report, err, file.String())
+	}
+}

@@ -1,0 +1,264 @@
+package service
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tidwall/btree"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/internal/wire"
+)
+
+// Series is all that is known of a series.
+type Series struct {
+	Series  berth.Series
+	Refused bool // as a whole
+	// Unfit is the occurrences that could not be promised when it was decided, by number.
+	Unfit   []berth.RefusedOccurrence
+	Created berth.Time
+	// Reservations are those of the occurrences, in their order: the zero value for one that has none, or whose
+	// reservation is forgotten.
+	Reservations []Reservation
+}
+
+// seriesCard is what is known of a series. Once the record that wrote it is durable it is shown to those who only
+// look, and is written no more.
+type seriesCard struct {
+	id           string
+	s            *berth.Series // nil of one that is forgotten
+	refused      bool
+	unfit        []berth.RefusedOccurrence
+	created      berth.Time
+	reservations []string // that the occurrences have, or had last
+	written      uint64   // the record that wrote it
+}
+
+// seriesBook is what is known of series. It is of the loop.
+type seriesBook struct {
+	byID  map[string]*seriesCard
+	order []string // ids, those that are to be forgotten next first
+	bytes int64    // about as many of all
+}
+
+// keepSeries is how many bytes of series are remembered, about; a series that has something live is kept. The
+// reservations of occurrences are remembered by themselves.
+const keepSeries = 64 << 20
+
+// forgetAtOnce is how many series are looked at when one comes.
+const forgetAtOnce = 8
+
+func newSeriesBook() seriesBook { return seriesBook{byID: map[string]*seriesCard{}} }
+
+// followSeries brings what is known of series up to date with a change.
+func (c *Core) followSeries(now berth.Time, x *change.Change, number uint64) {
+	if x.Kind == change.Accepted {
+		c.occurrencePromised(x, number)
+		return
+	}
+	s := &seriesCard{
+		id: x.Series.ID, s: x.Series, refused: x.Kind == change.SeriesRefused, unfit: x.Unfit, created: now, reservations: make([]string, len(x.Series.Occurrences)),
+	}
+	c.addSeries(s)
+	c.writeSeries(s, number)
+	for range forgetAtOnce {
+		if c.series.bytes <= keepSeries {
+			return
+		}
+		c.forgetSeries(c.series.byID[c.series.order[0]])
+	}
+}
+
+// cost returns about how many bytes a series takes: with the reservation of each occurrence, or why it has none.
+func (s *seriesCard) cost() int64 {
+	return 1024 + int64(len(s.s.Rule)) + requestCost(&s.s.Request) + 256*int64(len(s.reservations))
+}
+
+func (c *Core) addSeries(s *seriesCard) {
+	b := &c.series
+	if was := b.byID[s.id]; was != nil { // the id is used again
+		b.order = slices.DeleteFunc(b.order, func(id string) bool { return id == s.id })
+		b.bytes -= was.cost()
+	}
+	b.byID[s.id], b.order = s, append(b.order, s.id)
+	b.bytes += s.cost()
+}
+
+// forgetSeries forgets the series that is first in the order, or puts it last if something of it is live.
+func (c *Core) forgetSeries(s *seriesCard) {
+	b := &c.series
+	b.order = b.order[1:]
+	for _, id := range s.reservations {
+		if k := c.card(id); id != "" && k != nil && k.end == "" {
+			b.order = append(b.order, s.id)
+			return
+		}
+	}
+	delete(b.byID, s.id)
+	b.bytes -= s.cost()
+	if c.shows {
+		c.seriesFresh = append(c.seriesFresh, &seriesCard{id: s.id})
+	}
+}
+
+// occurrencePromised notes the reservation of an occurrence: its own, or what was offered instead.
+func (c *Core) occurrencePromised(x *change.Change, number uint64) {
+	ref := x.Reservation.Request.Series
+	if ref == nil {
+		return
+	}
+	s := c.series.byID[ref.Series]
+	if s == nil || ref.Number < 1 || ref.Number > len(s.reservations) {
+		return
+	}
+	if was := s.reservations[ref.Number-1]; was != "" && was != x.ID {
+		if k := c.card(was); k != nil && k.end == "" {
+			return // it has one, which goes on
+		}
+	}
+	if c.shows && s.written != number { // others may look at it
+		own := *s
+		own.reservations = slices.Clone(s.reservations)
+		s = &own
+		c.writeSeries(s, number)
+	}
+	s.reservations[ref.Number-1] = x.ID
+}
+
+func (c *Core) writeSeries(s *seriesCard, number uint64) {
+	s.written = number
+	c.series.byID[s.id] = s
+	if c.shows {
+		c.seriesFresh = append(c.seriesFresh, s)
+	}
+}
+
+// shownSeries returns all series, by id.
+func (c *Core) shownSeries() *btree.BTreeG[*seriesCard] {
+	all := btree.NewBTreeGOptions(func(a, b *seriesCard) bool { return a.id < b.id }, btree.Options{NoLocks: true})
+	for _, s := range c.series.byID {
+		all.Set(s)
+	}
+	return all
+}
+
+// view shows a series to clients.
+func (s *seriesCard) view(cards cardsByID) Series {
+	v := Series{Series: *s.s, Refused: s.refused, Unfit: s.unfit, Created: s.created, Reservations: make([]Reservation, len(s.reservations))}
+	for i, id := range s.reservations {
+		if id == "" {
+			continue
+		}
+		if k := cards(id); k != nil && k.request != nil {
+			v.Reservations[i] = k.view()
+		}
+	}
+	return v
+}
+
+// seenBy reports whether a principal may see a series.
+func (s *seriesCard) seenBy(by Principal, cards cardsByID) bool {
+	if !by.sees(&s.s.Request, nil, nil) {
+		return false
+	}
+	if by.Sites.All() {
+		return true
+	}
+	for i := range s.unfit {
+		if site := s.unfit[i].Refusal.Resource.Site; site != "" && !by.Sites.Has(site) {
+			return false
+		}
+	}
+	for _, id := range s.reservations {
+		if k := cards(id); k != nil && !k.seenBy(by) {
+			return false
+		}
+	}
+	return true
+}
+
+func noSeries(id string) error { return berth.Errorf(berth.NotFound, "id", "no series %q", id) }
+
+// SeriesFilter chooses series. Empty fields choose all.
+type SeriesFilter struct {
+	User  string
+	After string // the id that the page begins behind
+	Limit int
+}
+
+// GetSeries returns a series to a principal who may see it, as the last durable record has it. Cost:
+// O(occurrences·log n), beside the loop.
+func (h *Host) GetSeries(_ context.Context, by Principal, id string) (Series, error) {
+	m, err := h.seen()
+	if err != nil {
+		return Series{}, err
+	}
+	s, _ := m.series.Get(&seriesCard{id: id})
+	if s == nil || !s.seenBy(by, m.card) {
+		return Series{}, noSeries(id)
+	}
+	return s.view(m.card), nil
+}
+
+// ListSeries returns the series that a principal may see and that the filter chooses, by id, and how many occurrences
+// were looked at. Cost: O(occurrences·log n) of the series behind filter.After until there are enough, beside the loop.
+func (h *Host) ListSeries(ctx context.Context, by Principal, filter SeriesFilter) (list []Series, looked int, err error) {
+	if filter.Limit <= 0 || filter.Limit > maxPage {
+		filter.Limit = maxPage
+	}
+	m, err := h.seen()
+	if err != nil {
+		return nil, 0, err
+	}
+	m.series.Ascend(&seriesCard{id: filter.After}, func(s *seriesCard) bool {
+		if s.id == filter.After {
+			return true
+		}
+		looked += 1 + len(s.reservations)
+		if (filter.User == "" || filter.User == s.s.Request.User) && s.seenBy(by, m.card) {
+			list = append(list, s.view(m.card))
+		}
+		return len(list) < filter.Limit && ctx.Err() == nil
+	})
+	return list, looked, ctx.Err()
+}
+
+// savedSeries is a series in its written form.
+type savedSeries struct {
+	Series       *berth.Series
+	Refused      bool
+	Unfit        []berth.RefusedOccurrence
+	Created      berth.Time
+	Reservations []string
+}
+
+func (s *savedSeries) code(c *wire.Coder) {
+	wire.Pointer(c, 1, &s.Series, wire.Series)
+	wire.Bool(c, 2, &s.Refused)
+	wire.List(c, 3, &s.Unfit, wire.RefusedOccurrence)
+	wire.Int(c, 4, &s.Created)
+	wire.List(c, 5, &s.Reservations, wire.BareText[string])
+	c.End()
+}
+
+// savedSeries returns what is known of series, in the order in which they are to be forgotten.
+func (c *Core) savedSeries() (all []savedSeries) {
+	for _, id := range c.series.order {
+		s := c.series.byID[id]
+		all = append(all, savedSeries{Series: s.s, Refused: s.refused, Unfit: s.unfit, Created: s.created, Reservations: s.reservations})
+	}
+	return all
+}
+
+// restoreSeries reads what savedSeries wrote.
+func (c *Core) restoreSeries(all []savedSeries) error {
+	for i := range all {
+		in := &all[i]
+		if in.Series == nil || len(in.Reservations) != len(in.Series.Occurrences) {
+			return berth.Errorf(berth.Invalid, "snapshot", "series %d is none", i)
+		}
+		c.addSeries(&seriesCard{id: in.Series.ID, s: in.Series, refused: in.Refused, unfit: in.Unfit, created: in.Created, reservations: in.Reservations})
+	}
+	return nil
+}

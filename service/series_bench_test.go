@@ -1,0 +1,72 @@
+package service_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal/sqlite"
+	"github.com/berth-hpc/berth/service"
+)
+
+// BenchmarkSubmitSeries makes durable series of 200 occurrences, each of which has a day for an hour on 8 of 1,024 PEs,
+// beside live reservations. They are given back between, which is not measured.
+func BenchmarkSubmitSeries(b *testing.B) {
+	for _, live := range []int{1000, 100_000} {
+		b.Run(fmt.Sprintf("live=%d/occurrences=200", live), func(b *testing.B) {
+			store, err := sqlite.Open(b.TempDir(), sqlite.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			config := engine.Config{Sites: []berth.Site{{Name: "site", Pools: []berth.Pool{{Name: "p", PEs: 1024, Binding: berth.Late}}}}}
+			h, err := service.Open(b.Context(), service.Options{Config: config, Journal: store, Version: "bench"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			now := berth.Time(time.Now().Unix())
+			span := int64(live)*7230*32/1024/7*10 + 100_000
+			var wg sync.WaitGroup
+			var next atomic.Int64
+			for client := range 64 {
+				wg.Go(func() {
+					r := rand.New(rand.NewPCG(uint64(client), 23))
+					for next.Add(1) <= int64(live) {
+						ready, d := now+3600+berth.Time(r.Int64N(span)), berth.Duration(60+r.Int64N(14_341))
+						if _, err := h.Submit(b.Context(), ann, berth.Rigid("", 0, ready, ready.Add(8*d), berth.Count(1)<<r.IntN(8), d)); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			s := berth.Series{Rule: "daily", Zone: "UTC", Least: 200, Request: berth.Rigid("", 0, 0, 1, 8, 3600)}
+			for i := range 200 {
+				ready := now + 7200 + berth.Time(86_400*i)
+				s.Occurrences = append(s.Occurrences, berth.Occurrence{Ready: ready, Deadline: ready + 86_400})
+			}
+			for b.Loop() {
+				a, err := h.SubmitSeries(b.Context(), ann, s)
+				if err != nil || a.Series.Refused || len(a.Series.Unfit) > 0 {
+					b.Fatalf("%v, %d occurrences cannot be", err, len(a.Series.Unfit))
+				}
+				b.StopTimer()
+				if _, err := h.CancelSeries(b.Context(), ann, a.Series.Series.ID, 0, 0); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+			if err := h.Close(); err != nil {
+				b.Fatal(err)
+			}
+			if err := store.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
