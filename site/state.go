@@ -87,8 +87,8 @@ type Job struct {
 	// Held says that a pending job is kept from starting by its user, an operator
 	// or another job, not by want of nodes.
 	Held bool `json:"held,omitempty"`
-	// Left is the reservation that a pending job waited in, if the site took that down by itself when
-	// it was over, and since then keeps the job from starting.
+	// Left is the reservation that a pending job waited in, if it is not there any more: the site took it down by itself when
+	// it was over, or has lost it, and since then keeps the job from starting.
 	Left string `json:"left,omitempty"`
 	// Elements are the indices of an array that waits as one, if the site
 	// names them, and no more of them than may run at once.

@@ -236,7 +236,11 @@ func (s *Site) Release(ctx context.Context, name site.Name) error {
 			if err != nil {
 				return err
 			}
-			return s.cancelJobs(ctx, ids)
+			waits, err := s.jobsIn(ctx, op, name, "--states=PENDING") // if it has forgotten the reservation
+			if err != nil {
+				return err
+			}
+			return s.cancelJobs(ctx, append(ids, waits...))
 		}
 		if site.KindOf(err) != site.Conflict {
 			return err

@@ -120,14 +120,14 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 		state.Nodes = append(state.Nodes, nodes[i].state())
 		known[nodes[i].Name] = &nodes[i]
 	}
-	bookings, err := s.reservations(ctx, "observe")
-	if err != nil {
-		return nil, err
-	}
 	if state.Partitions, err = s.partitions(ctx, "observe"); err != nil {
 		return nil, err
 	}
 	jobs, err := s.jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	bookings, err := s.reservations(ctx, "observe") // behind the jobs, so that one that a job waits in is among them or is gone
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +172,11 @@ func sortInto(state *site.State, jobs []jobRecord, cores map[string]map[string]b
 		}
 		switch phase {
 		case pending:
+			// A slurmctld that was killed may not know a reservation any more that jobs in its queue name, and starts them never. One
+			// that is over is not shown, and its jobs name it until it goes.
+			if _, there := ends[job.Reservation]; !there && job.Reservation != "" {
+				job.Left, job.Reservation, job.Held = job.Reservation, "", true
+			}
 			state.Pending = append(state.Pending, job)
 		case over:
 			state.Ended = append(state.Ended, job)

@@ -270,6 +270,16 @@ func (c *Cluster) Command(name string, args ...string) (string, error) {
 // KillController kills slurmctld, which gets no chance to save anything.
 func (c *Cluster) KillController() { c.kill("slurmctld", syscall.SIGKILL) }
 
+// ForgetReservations loses what slurmctld, which must not run, has on its disk of reservations.
+func (c *Cluster) ForgetReservations() {
+	c.t.Helper()
+	for _, name := range []string{"resv_state", "resv_state.old"} {
+		if err := os.Remove(c.path("state/" + name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			c.t.Fatal(err)
+		}
+	}
+}
+
 // ControllerCPU returns the CPU time that slurmctld has used so far, in hundredths of a second.
 func (c *Cluster) ControllerCPU() time.Duration {
 	c.t.Helper()
