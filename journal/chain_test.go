@@ -60,6 +60,19 @@ func TestRecordsSealedInTheSameMemory(t *testing.T) {
 	})
 }
 
+// A body is written into memory that is made once.
+func TestTheRoomForABodyIsMadeOnce(t *testing.T) {
+	long := make([]byte, 5000)
+	for name, r := range map[string]Record{
+		"version": {Version: string(long)}, "event": {Event: long}, "changes": {Changes: long}, "effects": {Effects: long},
+		"numbers": {Number: 1<<64 - 1, At: -1 << 62},
+	} {
+		if n := testing.AllocsPerRun(10, func() { r.AppendBody(nil) }); n != 1 {
+			t.Errorf("a record with a large %s is written in %v allocations, want 1", name, n)
+		}
+	}
+}
+
 func records(t *rapid.T) Record {
 	r := Record{
 		Number:  rapid.Uint64().Draw(t, "number"),
