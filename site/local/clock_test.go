@@ -4,6 +4,7 @@ package local_test
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -184,5 +185,29 @@ func TestATaskEndsByTheClockOfTheSite(t *testing.T) {
 	}
 	if end := state.Ended[0].End; end < at+4 || end > at+60 {
 		t.Errorf("it ended at %d by the site's clock, want about %d", end, at+6)
+	}
+}
+
+// A node is drained by the clock of the moment, also while the site is given another one. The race detector
+// sees a look at the clock without the lock.
+func TestDrainedByTheClockOfTheMoment(t *testing.T) {
+	s := open(t, t.TempDir())
+	at := func(at berth.Time) site.Clock { return func() (berth.Time, bool) { return at, true } }
+	s.SetClock(at(1000))
+	var setting sync.WaitGroup
+	setting.Go(func() { s.SetClock(at(2000)) })
+	if err := s.Drain(t.Context(), "quay", "a new disk"); err != nil {
+		t.Fatal(err)
+	}
+	setting.Wait()
+	node := observe(t, s).Nodes[0]
+	if node.Condition != site.Drained || node.Reason != "a new disk" || node.Since != 1000 && node.Since != 2000 {
+		t.Errorf("%+v", node)
+	}
+	if err := s.Resume(t.Context(), "quay"); err != nil {
+		t.Fatal(err)
+	}
+	if node := observe(t, s).Nodes[0]; node.Condition != site.Up || node.Reason != "" || node.Since != 0 {
+		t.Errorf("resumed: %+v", node)
 	}
 }

@@ -387,21 +387,26 @@ func (s *Site) Drain(ctx context.Context, node, reason string) error {
 	if reason == "" {
 		return berth.Errorf(berth.Invalid, "reason", "none; say why")
 	}
-	return s.turn(ctx, "drain", node, note{Reason: reason, Since: s.now()})
+	return s.turn(ctx, "drain", node, reason)
 }
 
 // Resume starts tasks again.
 func (s *Site) Resume(ctx context.Context, node string) error {
-	return s.turn(ctx, "resume", node, note{})
+	return s.turn(ctx, "resume", node, "")
 }
 
-func (s *Site) turn(ctx context.Context, op, node string, to note) error {
+// turn has tasks start no more, for a reason, or again without one.
+func (s *Site) turn(ctx context.Context, op, node, reason string) error {
 	if err := s.enter(ctx, op); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
 	if node != s.options.Node {
 		return site.Errorf(site.NotFound, op, "no node %s; this machine is %s", node, s.options.Node)
+	}
+	to := note{}
+	if reason != "" {
+		to = note{Reason: reason, Since: s.now()}
 	}
 	if err := s.log.write(record{Drain: &to}); err != nil {
 		return err
