@@ -54,6 +54,8 @@ type judge struct {
 	covered    map[string][]string // by the folder of tests: the folders of the packages whose mutants they judge; none is their own
 	remembered string              // the folder in which stands what tests reach; "" is none
 	plain      bool                // every test meets every mutant, whatever it reaches
+	tests      *regexp.Regexp      // what the names of tests that judge match; nil is any
+	skip       *regexp.Regexp      // what they do not match; nil is none
 
 	mu        sync.Mutex
 	cpu       time.Duration // that all this has taken so far

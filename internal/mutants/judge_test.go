@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -337,6 +338,52 @@ func TestRunsAreDecidedByTheSeed(t *testing.T) {
 	one, three := draw(1), draw(3)
 	if len(one) < 6 || !slices.Equal(one, three) {
 		t.Errorf("one at a time\n%s\nthree at a time\n%s", strings.Join(one, "\n"), strings.Join(three, "\n"))
+	}
+}
+
+// Only chosen tests judge, by their names and by their folders.
+func TestChosenTests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles tests")
+	}
+	j, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := j.measure(t.Context(), tests{"low", true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := &judge{root: j.root, temp: j.temp, tests: regexp.MustCompile("Lo|Do"), skip: regexp.MustCompile("ng$")}
+	names, err := some.names(t.Context(), o, "low")
+	if err != nil || !slices.Equal(names, []string{"TestDouble", "TestLoop"}) {
+		t.Errorf("%q judge, error %v; want TestDouble and TestLoop", names, err)
+	}
+	key, err := some.key("low", o, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := j.key("low", o, true); err != nil || slices.Equal(all, key) {
+		t.Errorf("what some tests reach is remembered as what all reach, error %v", err)
+	}
+}
+
+func TestChosenFolders(t *testing.T) {
+	for _, c := range []struct {
+		by, want string // folders of the tests of low; or the error
+	}{
+		{"", "low,high"},
+		{"./high/", "high"},
+		{"high, low", "low,high"},
+		{"idle", "-by: no tests in idle judge mutants of low; give some of those that do: low,high"},
+	} {
+		got, err := judgedBy(smallSuites[:1], c.by)
+		if err != nil && err.Error() != c.want || err == nil && got[0].foldersOfTests() != c.want {
+			t.Errorf("-by %q: %v, error %v; want %s", c.by, got, err, c.want)
+		}
+	}
+	if smallSuites[0].foldersOfTests() != "low,high" {
+		t.Errorf("the table has changed: %v", smallSuites[0])
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -32,6 +33,15 @@ func main() {
 	flag.IntVar(&r.n, "n", 200, "how many mutants are drawn and judged")
 	flag.Uint64Var(&r.seed, "seed", 1, "of the draws")
 	flag.StringVar(&r.packages, "packages", "", "only those of these folders, divided by commas; . is the root")
+	flag.StringVar(&r.by, "by", "", "only the tests in these folders judge, divided by commas")
+	flag.Func("tests", "only tests whose names match this `pattern` judge; the others are not even measured", func(pattern string) (err error) {
+		r.tests, err = regexp.Compile(pattern)
+		return err
+	})
+	flag.Func("skip", "tests whose names match this `pattern` do not judge, such as those that take long", func(pattern string) (err error) {
+		r.skip, err = regexp.Compile(pattern)
+		return err
+	})
 	flag.StringVar(&r.only, "only", "", "judge every mutant whose name or key contains this, and draw none")
 	flag.StringVar(&r.named, "named", "internal/mutants/named.txt", "the list of named mutants")
 	flag.StringVar(&r.argued, "equivalent", "internal/mutants/equivalent.txt", "the list of mutants that no test can kill")
@@ -61,6 +71,8 @@ type run struct {
 	n, jobs        int
 	seed           uint64
 	packages, only string
+	by             string         // the folders of the tests that judge; "" is what the suites say
+	tests, skip    *regexp.Regexp // what the names of tests that judge match, and do not match; nil is any, and none
 	cache          string
 	named, argued  string
 	slack          time.Duration
@@ -101,7 +113,7 @@ func (r *run) do(ctx context.Context) (passed bool, err error) {
 			return false, err
 		}
 		defer func() { _ = os.RemoveAll(temp) }()
-		j = &judge{root: r.root, temp: temp, slack: r.slack, jobs: r.jobs, plain: r.plain, remembered: filepath.Join(r.root, "out", "mutants"), covered: covered(r.suites)}
+		j = &judge{root: r.root, temp: temp, slack: r.slack, jobs: r.jobs, plain: r.plain, tests: r.tests, skip: r.skip, remembered: filepath.Join(r.root, "out", "mutants"), covered: covered(r.suites)}
 		// What is compiled is removed at the end too: hundreds of mutants are
 		// gigabytes, and nothing will ask for them again. Some alone are not
 		// worth compiling everything else once more.
@@ -130,6 +142,9 @@ func (r *run) find(ctx context.Context) (err error) {
 		return err
 	}
 	if r.suites, err = chosen(r.suites, r.packages, r.module.Folders()); err != nil {
+		return err
+	}
+	if r.suites, err = judgedBy(r.suites, r.by); err != nil {
 		return err
 	}
 	r.all = map[string][]*Mutant{}

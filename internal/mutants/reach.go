@@ -264,11 +264,11 @@ func (j *judge) record(ctx context.Context, folder string, o *original, short bo
 	return r, err
 }
 
-// key is a hash of what decides which blocks tests reach: their binary and arguments, the files in
-// testdata, and whether there are real data.
+// key is a hash of what decides which blocks tests reach: their binary and arguments, which are chosen, the
+// files in testdata, and whether there are real data.
 func (j *judge) key(folder string, o *original, short bool) ([]byte, error) {
 	_, err := os.Stat(filepath.Join(j.root, "..", "shared", "data"))
-	decides := fmt.Appendf(o.countingSum[:], "%q %q %t", o.arguments(short), os.Getenv("BERTH_DATA"), err == nil)
+	decides := fmt.Appendf(o.countingSum[:], "%q %q %t %v %v", o.arguments(short), os.Getenv("BERTH_DATA"), err == nil, j.tests, j.skip)
 	err = filepath.WalkDir(filepath.Join(j.root, filepath.FromSlash(folder), "testdata"), func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -284,7 +284,7 @@ func (j *judge) key(folder string, o *original, short bool) ([]byte, error) {
 	return key[:], err
 }
 
-// names lists the tests of a package, its examples and the seeds of its fuzz targets.
+// names lists the tests of a package that are to judge, its examples and the seeds of its fuzz targets.
 func (j *judge) names(ctx context.Context, o *original, folder string) ([]string, error) {
 	out, v := j.output(ctx, o.binary, folder, filepath.Dir(o.binary), []string{"-test.list=."}, time.Minute)
 	if v.Outcome != Survived {
@@ -293,7 +293,9 @@ func (j *judge) names(ctx context.Context, o *original, folder string) ([]string
 	var names []string
 	for line := range strings.Lines(string(out)) {
 		if name := strings.TrimSpace(line); strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Example") || strings.HasPrefix(name, "Fuzz") {
-			names = append(names, name)
+			if (j.tests == nil || j.tests.MatchString(name)) && (j.skip == nil || !j.skip.MatchString(name)) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names, nil

@@ -77,6 +77,35 @@ func chosen(table []suite, packages string, folders []string) ([]suite, error) {
 	return some, nil
 }
 
+// judgedBy returns suites in which only tests in some folders judge, divided by commas; none are those of the
+// suites.
+func judgedBy(list []suite, by string) ([]suite, error) {
+	if by == "" {
+		return list, nil
+	}
+	var folders []string
+	for folder := range strings.SplitSeq(by, ",") {
+		folders = append(folders, strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(folder), "./"), "/"))
+	}
+	list = slices.Clone(list)
+	for i, s := range list {
+		list[i].by = slices.DeleteFunc(slices.Clone(s.by), func(t tests) bool { return !slices.Contains(folders, t.folder) })
+		if len(list[i].by) == 0 {
+			return nil, fmt.Errorf("-by: no tests in %s judge mutants of %s; give some of those that do: %s", by, s.folder, s.foldersOfTests())
+		}
+	}
+	return list, nil
+}
+
+// foldersOfTests lists the folders of the tests of a suite, divided by commas.
+func (s suite) foldersOfTests() string {
+	folders := make([]string, len(s.by))
+	for i, t := range s.by {
+		folders[i] = t.folder
+	}
+	return strings.Join(folders, ",")
+}
+
 // covered returns the folders of the packages whose mutants are judged by the tests in a folder.
 func covered(list []suite) map[string][]string {
 	folders := map[string][]string{}
