@@ -40,21 +40,27 @@ type Leader struct {
 	Number  uint64 // of the lease; 0 if it was never taken
 	Holder  string
 	Address string // empty if it did not say
-	// Free says that another server may take it.
-	Free bool
+	// Free says that another server may take it, Ready that its holder takes calls by now.
+	Free, Ready bool
 }
 
 // Leader returns who writes the journal.
 func (s *Store) Leader(ctx context.Context) (l Leader, err error) {
-	err = s.row(ctx, "SELECT number, holder, address, "+isFree+" FROM lease", nil, &l.Number, &l.Holder, &l.Address, &l.Free)
+	err = s.row(ctx, "SELECT number, holder, address, ready, "+isFree+" FROM lease", nil, &l.Number, &l.Holder, &l.Address, &l.Ready, &l.Free)
 	return l, err
+}
+
+// TakesCalls tells the others that who asks is answered by this server from now on.
+func (s *Store) TakesCalls(ctx context.Context) error {
+	return s.setLease(ctx, "say that it leads", "UPDATE lease SET ready = true WHERE number = $1")
 }
 
 // Leads returns nil while no other server can have taken the lease. It does not ask the database: the
 // time is counted here from before each renewal was sent, so that it is over no later
 // than at the database, also where this process was stopped in between, or the machine
 // slept. The error is of code Conflict or, of a lease that could not be renewed in time and
-// may be this server's still, Unavailable.
+// may be this server's still, or whose clock is off so that another one is to lead (Skewed),
+// Unavailable.
 func (s *Store) Leads() error {
 	if err := s.mayWrite(); err != nil {
 		return err
@@ -64,5 +70,10 @@ func (s *Store) Leads() error {
 	if passed >= leaseTime {
 		return berth.Errorf(berth.Unavailable, "journal", "%s cannot be reached, and another server may lead by now", s.name)
 	}
-	return nil
+	select {
+	case <-s.lease.skewed:
+		return berth.Errorf(berth.Unavailable, "journal", "the clock of this service is off the database's by %s, and another one is to lead", s.Skew().Round(time.Second))
+	default:
+		return nil
+	}
 }

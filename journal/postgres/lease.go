@@ -38,7 +38,10 @@ type lease struct {
 	conn   *pgx.Conn // of renew alone, nil while there is none
 	// renewed is when the last renewal that succeeded was sent.
 	renewed atomic.Pointer[time.Time]
+	heir    atomic.Pointer[string] // to whom it is let go; nil is anyone
 
+	skewed   chan struct{}
+	skewing  sync.Once
 	lost     chan struct{}
 	losing   sync.Once
 	stopping chan struct{}
@@ -63,23 +66,31 @@ func (s *Store) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var said time.Time // that it stands by
 	for {
+		if time.Since(said) >= seenEvery {
+			if err := s.stand(ctx, conn); err != nil {
+				drop(conn)
+				return err
+			}
+			said = time.Now()
+		}
 		began := time.Now()
-		number, err := s.tryTake(ctx, conn)
+		number, every, err := s.tryTake(ctx, conn)
 		if err == nil {
 			s.config.ConnConfig.RuntimeParams["application_name"] = s.application(number)
-			s.lease = &lease{store: s, number: number, conn: conn, lost: make(chan struct{}), stopping: make(chan struct{}), stopped: make(chan struct{})}
+			s.lease = &lease{store: s, number: number, conn: conn, lost: make(chan struct{}), skewed: make(chan struct{}), stopping: make(chan struct{}), stopped: make(chan struct{})}
 			s.lease.renewed.Store(&began)
 			go s.lease.renew()
 			return nil
 		}
 		coded, is := errors.AsType[*berth.Error](err)
-		if !is || coded.Code != berth.Conflict || !time.Now().Add(tryEvery).Before(until) {
+		if !is || coded.Code != berth.Conflict || !time.Now().Add(every).Before(until) {
 			drop(conn)
 			return err
 		}
 		select {
-		case <-time.After(tryEvery):
+		case <-time.After(every):
 		case <-ctx.Done():
 			drop(conn)
 			return ctx.Err()
@@ -109,31 +120,48 @@ func (s *Store) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// tryTake takes the lease if it is free.
-func (s *Store) tryTake(ctx context.Context, conn *pgx.Conn) (number int64, err error) {
+// tryTake takes the lease if it is free, and for this service; else it says after what
+// time to try again.
+func (s *Store) tryTake(ctx context.Context, conn *pgx.Conn) (number int64, every time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	var free bool
-	var holder string
+	every = tryEvery
 	look := func(q querier, how string) error {
-		err := q.QueryRow(ctx, "SELECT number, holder, "+isFree+" FROM lease"+how).Scan(&number, &holder, &free)
-		switch {
-		case err != nil:
+		var holder, heir string
+		var free, waits bool
+		var told time.Time
+		sent := s.wall()
+		err := q.QueryRow(ctx, "SELECT number, holder, heir, "+isFree+", heir <> '' AND heir_until > clock_timestamp(), clock_timestamp() FROM lease"+how).Scan(&number, &holder, &heir, &free, &waits, &told)
+		if err != nil {
 			return err
+		}
+		s.skew.Store(int64(skewOf(sent, s.wall(), told)))
+		if waits && heir == s.options.Address {
+			every, waits = heirEvery, false
+		}
+		switch {
 		case !free:
 			return berth.Errorf(berth.Conflict, "journal", "%s is in use by %s; only one process can write a journal", s.name, holder)
+		case waits:
+			return berth.Errorf(berth.Conflict, "journal", "%s is being handed over to %s; only one process can write a journal", s.name, heir)
+		case s.Skew().Abs() <= MaxSkew:
+			return nil
 		}
-		return nil
+		right, err := s.rightStandsBy(ctx, q)
+		if err == nil && right {
+			err = berth.Errorf(berth.Conflict, "journal", "%s is left to another service: the clock of this one is %s off the database's", s.name, s.Skew().Round(time.Second))
+		}
+		return err
 	}
 	if err := look(conn, ""); err != nil {
-		return 0, s.told(err)
+		return 0, every, s.told(err)
 	}
 	// What the former holder has begun ends now: it may have been stopped in the middle, with
 	// locks, and would keep everybody waiting. What it has not committed it has told nobody.
 	_, err = conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND usename = current_user AND application_name = $1 AND pid <> pg_backend_pid()`, s.application(number))
 	if err != nil {
-		return 0, s.told(err)
+		return 0, every, s.told(err)
 	}
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '2s'"); err != nil {
@@ -143,13 +171,16 @@ func (s *Store) tryTake(ctx context.Context, conn *pgx.Conn) (number int64, err 
 			return err
 		}
 		number++
-		_, err := tx.Exec(ctx, "UPDATE lease SET number = $1, holder = $2, address = $3, until = clock_timestamp() + $4, "+mySession, number, s.holder(), s.options.Address, leaseTime)
+		_, err := tx.Exec(ctx, "UPDATE lease SET number = $1, holder = $2, address = $3, heir = '', ready = false, until = clock_timestamp() + $4, "+mySession, number, s.holder(), s.options.Address, leaseTime)
+		if err == nil {
+			_, err = tx.Exec(ctx, "DELETE FROM standby WHERE address = $1", s.options.Address)
+		}
 		return err
 	})
 	if err == nil {
 		_, err = conn.Exec(ctx, "SELECT set_config('application_name', $1, false)", s.application(number))
 	}
-	return number, s.told(err)
+	return number, every, s.told(err)
 }
 
 // told is world for errors that may be ours.
@@ -207,18 +238,35 @@ func (l *lease) renewOnce() bool {
 		}
 		l.conn = conn
 	}
-	began := time.Now()
-	tag, err := l.conn.Exec(ctx, "UPDATE lease SET until = clock_timestamp() + $2, "+mySession+" WHERE number = $1", l.number, leaseTime)
+	began, sent := time.Now(), l.store.wall()
+	var told time.Time
+	err := l.conn.QueryRow(ctx, "UPDATE lease SET until = clock_timestamp() + $2, "+mySession+" WHERE number = $1 RETURNING clock_timestamp()", l.number, leaseTime).Scan(&told)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false
+	}
+	if err == nil {
+		l.renewed.Store(&began)
+		err = l.compare(ctx, skewOf(sent, l.store.wall(), told))
+	}
 	if err != nil {
 		drop(l.conn)
 		l.conn = nil
-		return true
 	}
-	if tag.RowsAffected() == 0 {
-		return false
-	}
-	l.renewed.Store(&began)
 	return true
+}
+
+// compare notes by how much the clock is off, and whether another service is to lead
+// for that.
+func (l *lease) compare(ctx context.Context, skew time.Duration) error {
+	l.store.skew.Store(int64(skew))
+	if skew.Abs() <= MaxSkew {
+		return nil
+	}
+	right, err := l.store.rightStandsBy(ctx, l.conn)
+	if err == nil && right {
+		l.skewing.Do(func() { close(l.skewed) })
+	}
+	return err
 }
 
 // letGo lets another server take the lease at once. A failure costs it a wait.
@@ -228,7 +276,11 @@ func (l *lease) letGo() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaseTime)
 	defer cancel()
-	_, _ = l.conn.Exec(ctx, "UPDATE lease SET until = '-infinity' WHERE number = $1", l.number)
+	if heir := l.heir.Load(); heir != nil {
+		_, _ = l.conn.Exec(ctx, "UPDATE lease SET until = '-infinity', heir = $2, heir_until = clock_timestamp() + $3 WHERE number = $1", l.number, *heir, heirTime)
+	} else {
+		_, _ = l.conn.Exec(ctx, "UPDATE lease SET until = '-infinity' WHERE number = $1", l.number)
+	}
 	drop(l.conn)
 }
 

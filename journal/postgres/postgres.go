@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -36,6 +37,11 @@ type Options struct {
 	// Wait is for how long Open waits for the lease of another server; 0 is a little
 	// longer than a lease lasts that its holder does not renew, negative not at all.
 	Wait time.Duration
+	// Progress, of a service that stands by while Open waits, says how far it is, for the
+	// others; nil is that it does not stand by. It is asked twice a second.
+	Progress func() Progress
+	// Clock returns the time; nil is the machine's. Only tests set it.
+	Clock func() time.Time
 }
 
 // How long things may take. A statement that the server does not answer within these is
@@ -53,7 +59,8 @@ type Store struct {
 	name    string // of the journal in messages, without a password
 	config  *pgxpool.Config
 	pool    *pgxpool.Pool
-	lease   *lease // nil if read-only
+	lease   *lease       // nil if read-only
+	skew    atomic.Int64 // of the clock, as a time.Duration
 
 	turn    chan struct{} // the holder of its one place may append
 	keeping sync.Mutex

@@ -1,0 +1,4 @@
+package postgres
+
+// SkewOf is for tests.
+var SkewOf = skewOf
