@@ -59,9 +59,8 @@ type Options struct {
 	Laboratory *laboratory.Laboratory
 	// Courier keeps the addresses of receivers of notices; nil is that none are sent.
 	Courier *courier.Courier
-	// Leader, of a service that stands by, returns the address of the one that leads, empty
-	// if that is not known: who wants something changed is sent there. nil is that this one leads.
-	Leader func() string
+	// Others are the services that share the journal with this one; nil is that it has it to itself.
+	Others Others
 	// Heartbeat is how often a stream of events that is silent says that it is
 	// there; 0 is 15 s, as proxies cut off what is silent for 30 to 60 s.
 	Heartbeat time.Duration
@@ -87,7 +86,7 @@ type api struct {
 	lab       *laboratory.Laboratory // nil if there is none
 	courier   *courier.Courier       // nil if no notices are sent
 	at        string                 // for browsers on this machine
-	leader    func() string          // nil if this service leads
+	others    Others                 // nil if there are none
 }
 
 // New returns what answers the requests. It may be used at once by any number of
@@ -96,7 +95,7 @@ func New(o Options) http.Handler {
 	if o.Limits == nil {
 		o.Limits = service.DefaultLimits()
 	}
-	a := &api{Service: o.Service, tokens: o.Tokens, ways: o.Identity, log: o.Log, rates: newRates(o.Limits), access: o.Access, streams: streams{of: map[string]int{}}, desk: newDesk(), beat: o.Heartbeat, boot: rand.Text(), door: newDoor(o.Public, o.Links), lab: o.Laboratory, courier: o.Courier, at: o.At, leader: o.Leader}
+	a := &api{Service: o.Service, tokens: o.Tokens, ways: o.Identity, log: o.Log, rates: newRates(o.Limits), access: o.Access, streams: streams{of: map[string]int{}}, desk: newDesk(), beat: o.Heartbeat, boot: rand.Text(), door: newDoor(o.Public, o.Links), lab: o.Laboratory, courier: o.Courier, at: o.At, others: o.Others}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
@@ -238,8 +237,8 @@ func (c *call) serve(e *endpoint) error {
 		}
 	}
 	defer c.rest()
-	if c.leader != nil && e.method != http.MethodGet { // it looks like reading, and may write
-		return c.Ready()
+	if err := c.elsewhere(e); err != nil {
+		return err
 	}
 	if e.costly {
 		if err := c.begin(); err != nil {
@@ -281,8 +280,8 @@ func (c *call) fail(e *endpoint, err error) {
 	if !known {
 		c.log.Error("failed", "endpoint", e.id, "user", c.by.User, "error", err)
 	}
-	if c.leader != nil && p.Status == http.StatusServiceUnavailable {
-		p.Leader = c.leader()
+	if c.others != nil && p.Status == http.StatusServiceUnavailable && c.mayAskAgain(e) {
+		p.Leader = c.others.Leader(c.r.Context())
 	}
 	if c.challenge != "" {
 		c.w.Header().Add("WWW-Authenticate", c.challenge)

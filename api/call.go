@@ -34,6 +34,7 @@ type call struct {
 	token    token.Entry     // whose secret that is
 	outdated <-chan struct{} // closed once tokens have changed
 
+	undone    bool            // nothing was done, since another service leads
 	caller    identity.Caller // who the machine or the site says that it is; zero with a token
 	challenge string          // what may be shown beside a token, of a call without a good one
 }

@@ -418,13 +418,19 @@ var endpoints = []endpoint{
 		body: object(compactBody), bare: true, status: http.StatusOK, answer: form.Compacted{}, do: (*call).compact,
 	},
 	{
+		method: http.MethodPost, path: "/v1/lead", id: "lead", role: service.Operator,
+		about: "Have a service that stands by lead instead of this one, which stands by from then on. Calls are held meanwhile, for less than a second as a rule; " +
+			"it is answered when the other one has the journal.",
+		body: object(leadBody), status: http.StatusOK, answer: form.Led{}, do: (*call).lead,
+	},
+	{
 		method: http.MethodGet, path: "/healthz", id: "health",
 		about:  "Check that the process is alive.",
 		status: http.StatusOK, answer: form.Health{}, do: (*call).health,
 	},
 	{
 		method: http.MethodGet, path: "/readyz", id: "ready",
-		about:  "Check whether the service accepts requests.",
+		about:  "Check whether the service accepts requests, and who leads of those that share a journal. One that stands by answers 503.",
 		status: http.StatusOK, answer: form.Health{}, do: (*call).ready,
 	},
 	{

@@ -66,6 +66,7 @@ var rights = []right{
 	{"POST", "/v1/sites/cm5/nodes/n1/drain", `{}`, 401, 403, 403, 403, 204},
 	{"POST", "/v1/sites/cm5/nodes/n1/resume", "", 401, 403, 403, 403, 204},
 	{"POST", "/v1/clock/accept", "", 401, 403, 403, 403, 204},
+	{"POST", "/v1/lead", `{"any":true}`, 401, 403, 403, 403, 409},
 	{"POST", "/v1/journal/compact", "{}", 401, 403, 403, 403, 200},
 	{"GET", "/v1/me", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/quotas", "", 401, 403, 200, 200, 200},

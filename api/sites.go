@@ -174,13 +174,6 @@ func (c *call) health() error {
 	return c.answer(http.StatusOK, form.Health{Status: "ok", Time: form.TimeOf(c.Now())})
 }
 
-func (c *call) ready() error {
-	if err := c.Ready(); err != nil {
-		return berth.Errorf(berth.Unavailable, "", "%v", err)
-	}
-	return c.answer(http.StatusOK, form.Health{Status: "ready", Time: form.TimeOf(c.Now())})
-}
-
 func (c *call) describe() error {
 	h := c.w.Header()
 	h.Set("Content-Type", "application/json")

@@ -347,14 +347,20 @@ func (h *Host) agree(number uint64, ids []string) []news {
 	var list []news
 	for _, id := range ids {
 		delete(h.questions, id)
-		k := h.core.agree(number, id)
-		kinds := []change.Kind{change.Queued, change.Accepted, change.Started}
-		if k.promise.State != berth.Active {
-			kinds = kinds[:2]
-		}
-		for _, kind := range kinds {
-			list = append(list, news{number: number<<noticeBits | uint64(len(list)), at: h.clock(), what: string(kind), card: *k})
-		}
+		list = h.core.agreeTold(number, h.clock(), id, list)
+	}
+	return list
+}
+
+// agreeTold is agree with what is told of it, behind other news of the record.
+func (c *Core) agreeTold(number uint64, now berth.Time, id string, list []news) []news {
+	k := c.agree(number, id)
+	kinds := []change.Kind{change.Queued, change.Accepted, change.Started}
+	if k.promise.State != berth.Active {
+		kinds = kinds[:2]
+	}
+	for _, kind := range kinds {
+		list = append(list, news{number: number<<noticeBits | uint64(len(list)), at: now, what: string(kind), card: *k})
 	}
 	return list
 }
@@ -372,19 +378,20 @@ func (c *Core) agree(number uint64, id string) *card {
 }
 
 // followAsking brings the cards up to date with what a record of an earlier life says of what
-// sites are asked about.
-func (c *Core) followAsking(in *input) {
+// sites are asked about, and returns what was told by it.
+func (c *Core) followAsking(in *input, at berth.Time) (list []news) {
 	for _, id := range in.asked.asking {
 		if k := c.card(id); k != nil && k.end == "" {
 			k.asking = true
 		}
 	}
 	if in.delivery == nil {
-		return
+		return nil
 	}
 	for _, id := range in.delivery.agreed {
 		if k := c.card(id); k != nil && k.asking {
-			c.agree(c.position.Number, id)
+			list = c.agreeTold(c.position.Number, at, id, list)
 		}
 	}
+	return list
 }

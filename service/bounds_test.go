@@ -55,12 +55,12 @@ func TestWhatIsOverIsBoundedInBytes(t *testing.T) {
 func TestANoticeOfAnotherJournalIsNoPlace(t *testing.T) {
 	h := newHearers(7)
 	seven, eight := uint64(7)<<noticeBits, uint64(8)<<noticeBits
-	if _, err := h.place(seven + 1); err != nil {
+	if _, err := h.place(seven+1, 0); err != nil {
 		t.Errorf("behind what the last record before the start told: %v", err)
 	}
 	h.tell([]news{{number: eight}, {number: eight + 1}})
 	for after, known := range map[uint64]bool{seven - 1: false, seven: true, seven + 1: true, eight + 1: true, 9 << noticeBits: false, 1<<64 - 1: false} {
-		if at, err := h.place(after); (err == nil) != known || known && at != after {
+		if at, err := h.place(after, 0); (err == nil) != known || known && at != after {
 			t.Errorf("behind %d: %d, %v", after, at, err)
 		}
 	}
@@ -72,7 +72,7 @@ func TestNoticesAreBoundedInBytes(t *testing.T) {
 	h := newHearers(0)
 	wide := berth.Rigid("r", 0, 0, 100, 1, 10)
 	wide.Parts[0].Variants = make([]berth.Variant, 100_000)
-	slow, err := h.place(0)
+	slow, err := h.place(0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func snapshotAt(ctx context.Context, store journal.Store, number uint64, version
 	} else {
 		core, err = follow(ctx, upTo{store, number}, snapshot.Number, func() (*Core, error) {
 			return restoreCore(snapshot.Data, snapshot.Position, version, keep)
-		})
+		}, (*Core).followPast)
 	}
 	if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.NotFound {
 		return false, nil

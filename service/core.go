@@ -177,11 +177,17 @@ func (c *Core) apply(now berth.Time, event *engine.Event) *step {
 	number := c.position.Number + 1
 	c.flowNews = c.flowNews[:0]
 	s.news = c.follow(number, now, s.changes, true)
+	s.flows = c.newsOfFlows(number, now, len(s.news))
+	return s
+}
+
+// newsOfFlows returns what the changes of a record say of workflows, behind other news of it.
+func (c *Core) newsOfFlows(number uint64, now berth.Time, others int) (list []news) {
 	for i := range c.flowNews {
 		n := &c.flowNews[i]
-		s.flows = append(s.flows, news{number: number<<noticeBits | uint64(len(s.news)+i), at: now, what: n.what, flow: n.flow})
+		list = append(list, news{number: number<<noticeBits | uint64(others+i), at: now, what: n.what, flow: n.flow})
 	}
-	return s
+	return list
 }
 
 // mostKept is for how many items memory is kept: more than nearly all records have.
@@ -300,76 +306,12 @@ func (c *Core) heard(now berth.Time, a *asked) {
 	}
 }
 
-// past is what a record of an earlier life says.
-type past struct {
-	number  uint64
-	at      berth.Time
-	hash    journal.Hash
-	in      input
-	changes []change.Change
-}
-
-// parsePast reads what Follow needs of a record: of what came in no more than
-// what the changes do not say.
-func parsePast(rec *journal.Record, decoder *record.Decoder) (p past, err error) {
-	p = past{number: rec.Number, at: rec.At, hash: rec.Hash}
-	if len(rec.Event) == 0 || rec.Event[0] != plainInput {
-		if p.in, err = parseInput(rec.Event, decoder); err != nil {
-			return p, err
-		}
-	}
-	p.changes, err = decoder.Changes(rec.Changes)
-	return p, err
-}
-
 // See notes what a look at a site has shown, and returns the record of it.
 func (c *Core) See(now berth.Time, s sighting) *journal.Record {
 	rec := &journal.Record{At: now, Version: c.version, Event: appendSighting(nil, &s)}
 	c.place(rec)
 	c.see(now, &s)
 	return rec
-}
-
-// Follow applies a record of an earlier life without deciding anything.
-func (c *Core) Follow(rec *journal.Record, decoder *record.Decoder) error {
-	p, err := parsePast(rec, decoder)
-	if err != nil {
-		return err
-	}
-	return c.followPast(&p)
-}
-
-func (c *Core) followPast(p *past) error {
-	in := &p.in
-	if in.config != nil {
-		if err := c.configure(*in.config); err != nil {
-			return err
-		}
-	}
-	if err := c.engine.Fold(p.changes); err != nil {
-		return err
-	}
-	c.position = journal.Position{Number: p.number, Hash: p.hash}
-	switch {
-	case in.sighting != nil:
-		c.see(p.at, in.sighting)
-	case in.tasks != nil:
-		c.noteTasks(in.tasks, p.number)
-	case in.delivery != nil:
-		c.noteDelivered(in.delivery)
-	case in.hooks != nil:
-		c.noteHooks(p.number, p.at, in.hooks)
-	}
-	c.follow(p.number, p.at, p.changes, false)
-	c.followAsking(in)
-	if in.sighting == nil && in.tasks == nil && in.delivery == nil && in.hooks == nil && in.config == nil {
-		c.heard(p.at, &in.asked)
-	}
-	c.owe(p.number, p.at, p.changes)
-	if in.delivery != nil {
-		c.oweAgreed(p.number, p.at, in.delivery.agreed)
-	}
-	return nil
 }
 
 // Configure puts another configuration into force, with a record of it. It is

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -125,8 +126,11 @@ type Host struct {
 	dead    error       // why nothing more can be done
 	failing atomic.Bool // the journal cannot be written for now
 
-	closeOnce sync.Once
-	closeErr  error
+	closeOnce, resignOnce sync.Once
+	closeErr, resignErr   error
+	resigned              atomic.Bool
+	followed              atomic.Pointer[followed] // of a host that stands by
+	unasked               unasked                  // of one that stands by
 }
 
 // Open recovers what the journal has, without deciding anything again, and
@@ -135,7 +139,7 @@ type Host struct {
 // of code Conflict if it is that of a watch and the site is served now, or the
 // other way round.
 func Open(ctx context.Context, options Options) (*Host, error) {
-	core, err := recovered(ctx, &options)
+	core, err := recovered(ctx, &options, (*Core).followPast)
 	if err != nil {
 		return nil, err
 	}
@@ -154,11 +158,11 @@ func (o *Options) settle() {
 	o.turn = cmp.Or(o.turn, slice/4)
 }
 
-// recovered returns a core at the end of the journal.
-func recovered(ctx context.Context, options *Options) (*Core, error) {
+// recovered returns a core at the end of the journal, by what each does with a record.
+func recovered(ctx context.Context, options *Options, each func(*Core, *past) error) (*Core, error) {
 	options.settle()
 	tellFaults(options)
-	core, err := recoverAtStart(ctx, options)
+	core, err := recoverAtStart(ctx, options, each)
 	if f := faultOf(err); f != nil {
 		f.keep(options)
 	}
@@ -243,19 +247,13 @@ func (h *Host) Now() berth.Time {
 // Close answers those who wait, takes a snapshot, and stops. It does not close
 // the journal. A second call does nothing.
 func (h *Host) Close() error {
-	h.closing.Do(func() { close(h.stop) })
-	<-h.stopped
+	resigned := h.resigned.Load()
+	err := h.Resign()
 	h.closeOnce.Do(func() {
-		h.stopManagers()
-		h.courier.end()
-		if h.writer != nil { // else it stands by
-			h.closeErr = h.writer.Close()
-		}
-		h.hearers.close()
 		h.occupancy.close()
 		close(h.closed)
 		h.snapshots.end()
-		if h.writer != nil && h.closeErr == nil && h.fault.Load() == nil && h.core.position.Number > h.snapshots.stored {
+		if h.writer != nil && err == nil && !resigned && h.fault.Load() == nil && h.core.position.Number > h.snapshots.stored {
 			h.core.position = h.sealing.last // with its hash: all is written
 			h.closeErr = caught(h.core.position.Number, "making a snapshot", func() error { return h.saveSnapshot(context.Background(), h.core) })
 			if f := faultOf(h.closeErr); f != nil {
@@ -264,7 +262,26 @@ func (h *Host) Close() error {
 			}
 		}
 	})
-	return h.closeErr
+	return errors.Join(err, h.closeErr)
+}
+
+// Resign answers those who wait and decides nothing any more; what was decided is durable
+// once it returns nil, and no site is touched. Streams of events end. Those who look are
+// answered until Close, which then takes no snapshot, as another server may write the
+// journal by then. A second call does nothing.
+func (h *Host) Resign() error {
+	h.closing.Do(func() { close(h.stop) })
+	<-h.stopped
+	h.resignOnce.Do(func() {
+		h.stopManagers()
+		h.courier.end()
+		if h.writer != nil { // else it stands by
+			h.resignErr = h.writer.Close()
+		}
+		h.hearers.close()
+		h.resigned.Store(true)
+	})
+	return h.resignErr
 }
 
 // run is the loop: it does what it is handed, and wakes the engine when it wants

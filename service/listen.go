@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/berth-hpc/berth"
 )
@@ -57,6 +58,19 @@ type hearers struct {
 func newHearers(number uint64) hearers {
 	begin := number << noticeBits
 	return hearers{mu: new(sync.Mutex), last: begin, lost: begin}
+}
+
+// goOn has what was told by another host be told by this one too, which stands where that
+// has ended: who listened there goes on here.
+func (h *hearers) goOn(before *hearers) {
+	before.mu.Lock()
+	log, kept, cost, lost, last := before.log, before.kept, before.cost, before.lost, before.last
+	before.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.log = append(log[:len(log):len(log)], h.log...) // what it has told itself since is later
+	h.kept, h.cost, h.lost = h.kept+kept, h.cost+cost, lost
+	h.last = max(h.last, last)
 }
 
 // tell tells everybody. The slice is the hearers' own from then on.
@@ -133,8 +147,8 @@ func (h *hearers) close() {
 }
 
 // place returns the notice behind which a listener begins that has seen one; 0 is from
-// now on.
-func (h *hearers) place(after uint64) (uint64, error) {
+// now on. Records are durable up to a number.
+func (h *hearers) place(after, durable uint64) (uint64, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -144,7 +158,7 @@ func (h *hearers) place(after uint64) (uint64, error) {
 		return h.last, nil
 	case after < h.lost:
 		return 0, berth.Errorf(berth.NotFound, "last_event_id", "what followed %d is no longer kept; look at everything anew and listen from now on", after)
-	case after>>noticeBits > h.last>>noticeBits: // since a start the last record may have told more than is known
+	case after>>noticeBits > max(h.last>>noticeBits, durable): // since a start the last record may have told more than is known
 		return 0, berth.Errorf(berth.NotFound, "last_event_id", "%d is of another service or of a journal that was restored; look at everything anew and listen from now on", after)
 	}
 	return after, nil
@@ -185,17 +199,43 @@ func (h *Host) LastEvent() uint64 {
 	return max(h.hearers.last, 1)
 }
 
+// mostAhead is how long who stands by waits for a notice that the leader has told: after
+// that it is of another journal.
+const mostAhead = 5 * time.Second
+
+// reachNotice waits until a host that stands by has followed the record of a notice.
+func (h *Host) reachNotice(ctx context.Context, number uint64) error {
+	there := make(chan struct{})
+	h.durable.after(number>>noticeBits, func(error) { close(there) })
+	timer := time.NewTimer(mostAhead)
+	defer timer.Stop()
+	select {
+	case <-there:
+		return nil
+	case <-h.stopped: // and this one may lead by now
+		return berth.Errorf(berth.Unavailable, "events", "the service stops; go on behind the last one")
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return berth.Errorf(berth.NotFound, "last_event_id", "%d is of another service or of a journal that was restored; look at everything anew and listen from now on", number)
+	}
+}
+
 // Listen yields what happens to reservations that a principal may see and to their tasks, after the
 // notice of a number, 0 for from now on, until ctx ends. The last pair carries an
 // error: NotFound if notices after that number are no longer kept, Unavailable
 // if the listener was too slow or the service stops. It listens from the call on, also
 // before the sequence is read; the sequence can be read once.
 func (h *Host) Listen(ctx context.Context, by Principal, after uint64) iter.Seq2[Notice, error] {
-	at, err := h.hearers.place(after)
-	if err == nil {
-		err = h.standsBy()
+	at, err := h.hearers.place(after, h.durable.reached())
+	ahead := h.leader != nil && after>>noticeBits > h.durable.reached() // of what the leader has told
+	if ahead {
+		at, err = after, nil
 	}
 	return func(yield func(Notice, error) bool) {
+		if ahead {
+			err = h.reachNotice(ctx, after)
+		}
 		for err == nil {
 			var told [][]news
 			var more <-chan struct{}

@@ -228,10 +228,6 @@ func (o *occupancy) read(at uint64) (list []Occupied, more <-chan struct{}, err 
 func (h *Host) Occupied(ctx context.Context, by Principal) iter.Seq2[Occupied, error] {
 	at := h.occupancy.end()
 	return func(yield func(Occupied, error) bool) {
-		if err := h.standsBy(); err != nil {
-			yield(Occupied{}, err)
-			return
-		}
 		for {
 			list, more, err := h.occupancy.read(at)
 			if err != nil {

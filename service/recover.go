@@ -16,6 +16,11 @@ import (
 // The configuration counts only where the journal has none yet. Records are read
 // and decoded while the snapshot is, and beside the core that follows them.
 func Recover(ctx context.Context, store journal.Store, config engine.Config, version string, keep int) (*Core, error) {
+	return recoverBy(ctx, store, config, version, keep, (*Core).followPast)
+}
+
+// recoverBy is Recover with what is done with each record behind the snapshot.
+func recoverBy(ctx context.Context, store journal.Store, config engine.Config, version string, keep int, each func(*Core, *past) error) (*Core, error) {
 	snapshot, err := store.Snapshot(ctx, ^uint64(0))
 	if err != nil {
 		return nil, fmt.Errorf("reading the newest snapshot: %w", err)
@@ -25,7 +30,7 @@ func Recover(ctx context.Context, store journal.Store, config engine.Config, ver
 			return newCore(config, version, keep)
 		}
 		return restoreCore(snapshot.Data, snapshot.Position, version, keep)
-	})
+	}, each)
 	if err == nil {
 		core.stored = snapshot.Number
 	}
@@ -39,7 +44,7 @@ var collecting sync.Mutex
 // recoverAtStart is Recover before anyone is answered. What is read then stays,
 // so the collector is to look at it less often meanwhile: at its usual setting
 // that is a fifth of all the time that a recovery takes.
-func recoverAtStart(ctx context.Context, o *Options) (*Core, error) {
+func recoverAtStart(ctx context.Context, o *Options, each func(*Core, *past) error) (*Core, error) {
 	const percent = 400
 	collecting.Lock()
 	defer collecting.Unlock()
@@ -48,12 +53,12 @@ func recoverAtStart(ctx context.Context, o *Options) (*Core, error) {
 		debug.SetGCPercent(usual)
 	}
 	defer debug.SetGCPercent(usual)
-	return Recover(ctx, o.Journal, o.Config, o.Version, o.Keep)
+	return recoverBy(ctx, o.Journal, o.Config, o.Version, o.Keep, each)
 }
 
 // follow brings the core that begin returns, which is at a record, to the end of
-// a journal. After an error the core must not be used any more.
-func follow(ctx context.Context, store journal.Reader, after uint64, begin func() (*Core, error)) (*Core, error) {
+// a journal, by what each does with a record. After an error the core must not be used any more.
+func follow(ctx context.Context, store journal.Reader, after uint64, begin func() (*Core, error), each func(*Core, *past) error) (*Core, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var readErr error
@@ -75,7 +80,7 @@ func follow(ctx context.Context, store journal.Reader, after uint64, begin func(
 			if err != nil {
 				break // the reader is on its way to stop
 			}
-			if err = caught(batch[i].number, following, func() error { return core.followPast(&batch[i]) }); err != nil {
+			if err = caught(batch[i].number, following, func() error { return each(core, &batch[i]) }); err != nil {
 				if faultOf(err) == nil { // which says it
 					err = fmt.Errorf("record %d: %w", batch[i].number, err)
 				}

@@ -98,7 +98,7 @@ func (h *Host) followBeside(ctx context.Context) (err error) {
 	if core == nil {
 		core, err = Recover(ctx, h.options.Journal, h.options.Config, h.options.Version, h.options.Keep)
 	} else {
-		core, err = follow(ctx, h.options.Journal, core.position.Number, func() (*Core, error) { return core, nil })
+		core, err = follow(ctx, h.options.Journal, core.position.Number, func() (*Core, error) { return core, nil }, (*Core).followPast)
 	}
 	if err == nil {
 		h.snapshots.core = core

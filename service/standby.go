@@ -3,10 +3,12 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
 )
@@ -17,20 +19,68 @@ const followEvery = 100 * time.Millisecond
 
 // Stand recovers what the journal has, like Open, and then follows what another server
 // appends to it. The host decides nothing, writes nothing and touches no site: it answers
-// from its model those who only look, and whatever takes the loop, a site or a decision
-// with an error of code Unavailable that names the leader. leader says in words who that
-// is. Config and Managers are not looked at: the configuration is the journal's, which
-// must have a record.
-func Stand(ctx context.Context, options Options, leader func() string) (*Host, error) {
+// from its model those who only look or listen, and whatever takes the loop, a site or a
+// decision with an error of code Unavailable that names the leader. leader says in words who
+// that is. before, if it is not nil, is a host of this process that has led and resigned: who
+// listened there goes on here. Config and Managers are not looked at: the configuration is
+// the journal's, which must have a record.
+func Stand(ctx context.Context, options Options, leader func() string, before *Host) (*Host, error) {
 	options.Config = untilRecorded
-	core, err := recovered(ctx, &options)
+	said := sayings{unasked: unasked{}}
+	if before != nil {
+		said.after = before.durable.reached()
+	}
+	core, err := recovered(ctx, &options, said.follow)
 	if err != nil {
 		return nil, err
 	}
+	core.takeShown() // which is what it holds
 	h := newHost(options, core)
+	if said.log.mu != nil {
+		h.hearers.goOn(&said.log)
+	}
+	if before != nil && h.hearers.lost == said.after<<noticeBits { // all since is there
+		h.hearers.goOn(&before.hearers)
+	}
+	if h.unasked = said.unasked; len(h.unasked) == 0 {
+		h.unasked.begin(core)
+	}
 	h.leader = leader
+	h.followed.Store(&followed{core.position.Number, time.Now()})
 	go h.stand()
 	return h, nil
+}
+
+// sayings is what is told of the records that a host follows when it begins to stand by.
+type sayings struct {
+	after   uint64 // record behind which it is told
+	log     hearers
+	unasked unasked
+}
+
+// follow follows a record.
+func (s *sayings) follow(c *Core, p *past) error {
+	if p.number <= s.after {
+		return c.followPast(p)
+	}
+	if s.log.mu == nil {
+		s.log = newHearers(p.number - 1)
+		s.unasked.begin(c)
+	}
+	list, err := c.pass(p, true)
+	if err == nil {
+		s.log.tell(s.unasked.told(c.notShadowed(list), &p.in))
+	}
+	return err
+}
+
+// notShadowed returns the news that are told: those of reservations that are, not of jobs of
+// sites that are only watched.
+func (c *Core) notShadowed(list []news) []news {
+	if len(c.shadows) == 0 {
+		return list
+	}
+	return slices.DeleteFunc(list, func(n news) bool { return n.card.request != nil && c.shadows[n.card.request.Site] != nil })
 }
 
 // untilRecorded stands for the configuration in front of the first record, which has one.
@@ -50,7 +100,11 @@ func (h *Host) Lead(ctx context.Context, options Options) (*Host, error) {
 		return nil, err
 	}
 	options.settle()
-	return start(options, h.core)
+	next, err := start(options, h.core)
+	if err == nil {
+		next.hearers.goOn(&h.hearers)
+	}
+	return next, err
 }
 
 // stand follows the journal until the host is stopped.
@@ -75,7 +129,11 @@ func (h *Host) stand() {
 		case <-tick.C:
 		}
 		h.timekeeper.now() // and writes down that the clock is right
+		began := time.Now()
 		err := h.catchUp(ctx, h.options.Journal)
+		if err == nil {
+			h.followed.Store(&followed{h.core.position.Number, began})
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -97,6 +155,22 @@ func (h *Host) stand() {
 			return
 		}
 	}
+}
+
+// followed is up to where a journal was followed.
+type followed struct {
+	number uint64
+	at     time.Time // when there was no more
+}
+
+// Followed returns the last record that a host that stands by has followed, and how long
+// ago it had followed all that there was.
+func (h *Host) Followed() (number uint64, behind time.Duration) {
+	f := h.followed.Load()
+	if f == nil {
+		return h.durable.reached(), 0
+	}
+	return f.number, time.Since(f.at)
 }
 
 // catchUp follows all records that a journal has by now. After an error that does not
@@ -122,15 +196,17 @@ func (h *Host) catchUp(ctx context.Context, from journal.Store) error {
 	return nil
 }
 
-// followShown follows a record and shows what it changes.
+// followShown follows a record, shows what it changes, and tells those who listen.
 func (h *Host) followShown(rec *journal.Record, decoder *record.Decoder) error {
 	p, err := parsePast(rec, decoder)
 	if err != nil {
 		return err
 	}
-	if err := h.core.followPast(&p); err != nil {
+	list, err := h.core.pass(&p, true)
+	if err != nil {
 		return err
 	}
+	list = h.unasked.told(h.core.notShadowed(list), &p.in)
 	if p.in.config != nil {
 		fleet := h.core.config.Sites
 		h.fleet.Store(&fleet)
@@ -139,7 +215,54 @@ func (h *Host) followShown(rec *journal.Record, decoder *record.Decoder) error {
 	s.redrawn = true
 	h.display.show(&s)
 	h.durable.reach(rec.Number, nil)
+	h.hearers.tell(list)
+	h.occupancy.tell(s.touches, rec.Number)
 	return nil
+}
+
+// unasked are the promises that a server that stands by tells nothing of, since the leader
+// asks their sites about them, by id; true of one that was lost meanwhile, and is placed
+// anew. It is what questions are to the leader. What the leader takes back by itself to place
+// it anew cannot be told from what it refuses, and is told as that.
+type unasked map[string]bool
+
+// begin notes what is asked about where a server begins to follow.
+func (u unasked) begin(c *Core) {
+	c.cards.Scan(func(k *card) bool {
+		if k.asking && k.end == "" {
+			u[k.id] = false
+		}
+		return true
+	})
+}
+
+// told returns what is told of the news of a record.
+func (u unasked) told(all []news, in *input) []news {
+	for _, id := range in.asked.asking {
+		u[id] = false
+	}
+	if in.delivery != nil {
+		for _, id := range in.delivery.agreed {
+			delete(u, id)
+		}
+	}
+	if len(u) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(n news) bool {
+		lost, is := u[n.card.id]
+		switch {
+		case !is:
+			return false
+		case n.card.end == "":
+			return lost || n.card.asking || n.card.promise == nil || slices.Contains(in.asked.asking, n.card.id)
+		case change.Kind(n.what) == change.Failed, change.Kind(n.what) == change.Lost:
+			u[n.card.id] = true
+			return true
+		}
+		delete(u, n.card.id)
+		return false
+	})
 }
 
 // standsBy is the error of a host that stands by, nil of one that leads.

@@ -125,7 +125,11 @@ func (c *Core) seeTasks(now berth.Time, look *taskLook) (*journal.Record, []news
 	rec := &journal.Record{At: now, Version: c.version, Event: appendTasks(nil, look)}
 	c.place(rec)
 	c.noteTasks(look, rec.Number)
-	var list []news
+	return rec, c.newsOfTasks(look, rec.Number, now)
+}
+
+// newsOfTasks returns what a look at a site, with a record of a number, has shown that is told.
+func (c *Core) newsOfTasks(look *taskLook, number uint64, now berth.Time) (list []news) {
 	for i := range look.events {
 		e := &look.events[i]
 		k := c.card(e.reservation)
@@ -133,10 +137,10 @@ func (c *Core) seeTasks(now berth.Time, look *taskLook) (*journal.Record, []news
 			continue
 		}
 		n := e.news()
-		n.number, n.at, n.card = rec.Number<<noticeBits|uint64(len(list)), now, *k
+		n.number, n.at, n.card = number<<noticeBits|uint64(len(list)), now, *k
 		list = append(list, n)
 	}
-	return rec, list
+	return list
 }
 
 // goesOn reports whether a reservation is not over yet.

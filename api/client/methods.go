@@ -345,6 +345,25 @@ func (c *Client) AcceptClock(ctx context.Context) error {
 	return c.send(ctx, http.MethodPost, "/v1/clock/accept", Action{}, nil, nil)
 }
 
+// Lead has the service of an address lead instead of the one that does, or any that stands
+// by if it is empty, and returns where it is reached. It is answered when that one has the
+// journal. Errors: Conflict, none stands by there; Unavailable, it cannot take over now.
+func (c *Client) Lead(ctx context.Context, to string) (leader string, err error) {
+	in := struct {
+		To  string `json:"to,omitempty"`
+		Any bool   `json:"any,omitempty"`
+	}{to, to == ""}
+	var done form.Led
+	err = c.send(ctx, http.MethodPost, "/v1/lead", Action{}, in, &done)
+	return done.Leader, err
+}
+
+// Ready returns whether the service that leads takes requests, and who that is.
+func (c *Client) Ready(ctx context.Context) (health form.Health, err error) {
+	err = c.send(ctx, http.MethodGet, "/readyz", Action{}, nil, &health)
+	return health, err
+}
+
 // Compact drops the records of the journal that are older than a length of time. It can
 // take minutes.
 func (c *Client) Compact(ctx context.Context, keep berth.Duration) (done form.Compacted, err error) {

@@ -224,4 +224,27 @@ type Feeds struct {
 type Health struct {
 	Status string `json:"status"`
 	Time   Time   `json:"time"`
+	// Leading is who leads and who stands by; missing if the service has its journal to itself.
+	Leading *Leading `json:"leading,omitempty"`
+}
+
+// Leading is who leads of the services that share a journal, and who stands by.
+type Leading struct {
+	Leader   string    `json:"leader"` // where it is reached; empty if none leads or it did not say
+	Record   uint64    `json:"record"` // the last one that the service that was asked has
+	Standbys []Standby `json:"standbys"`
+}
+
+// Standby is a service that follows the journal.
+type Standby struct {
+	Address string  `json:"address"`
+	Record  uint64  `json:"record"`         // the last one that it has followed
+	Behind  float64 `json:"behind_seconds"` // since it had followed all that there was
+	// ClockSkew is by how many seconds its clock is at least ahead of the database's, negative behind it.
+	ClockSkew float64 `json:"clock_skew_seconds"`
+}
+
+// Led is who leads after a hand-over.
+type Led struct {
+	Leader string `json:"leader"`
 }

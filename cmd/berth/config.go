@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,6 +42,7 @@ type setup struct {
 	adapters          map[string]sites.Adapter
 	known             known
 	transfers         []service.Transfer
+	clock             func() time.Time // a test's; nil is the machine's
 }
 
 // load reads the configuration of serve and checks all that can be checked

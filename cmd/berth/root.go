@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,6 +27,8 @@ type app struct {
 	simulate       simulator // a test's replacement of the simulation; nil is the simulation
 	// logs are workloads that were read, by path and options; nil keeps none.
 	logs map[string]*workload.Workload
+	// serviceClock is a test's clock of a service; nil is the machine's.
+	serviceClock func() time.Time
 }
 
 // run executes one command line and returns its exit code.

@@ -11,7 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -39,7 +41,35 @@ func scriptMain() {
 	if len(os.Args) < 2 || os.Args[1] != "shepherd" {
 		withparent.End()
 	}
+	if path := os.Getenv(clockVar); path != "" {
+		a := &app{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, serviceClock: shiftedClock(path)}
+		os.Exit(a.run())
+	}
 	main()
+}
+
+// clockVar names a file with by how much the clock of a service is off, such as 1m.
+const clockVar = "BERTH_TEST_CLOCK"
+
+// shiftedClock is the machine's clock, off by what a file says.
+func shiftedClock(path string) func() time.Time {
+	var mu sync.Mutex
+	var read time.Time
+	var off time.Duration
+	return func() time.Time {
+		now := time.Now()
+		mu.Lock()
+		defer mu.Unlock()
+		if now.Sub(read) > 10*time.Millisecond { // it is asked often
+			if text, err := os.ReadFile(path); err == nil {
+				if d, err := time.ParseDuration(string(text)); err == nil { // else it is being written
+					off = d
+				}
+			}
+			read = now
+		}
+		return now.Add(off).Round(0)
+	}
 }
 
 // interruptedMain is berth with a Ctrl-C at a known moment: when first-fit has

@@ -149,6 +149,7 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		}
 		return a.show(set.String() + "\n")
 	}
+	set.clock = a.serviceClock
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
 	// Files of the service are for its user alone; tasks have the umask that the
@@ -177,16 +178,16 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	defer func() { err = errors.Join(err, closeListener(socket)) }()
 	s := &serving{app: a, setup: set, flags: flags, log: log, umask: umask, listener: listener, socket: socket}
 	if set.standBy {
-		return s.follow(ctx)
+		return s.takeTurns(ctx, nil)
 	}
-	return s.leadAtOnce(ctx, &leading{})
+	return s.leadAtOnce(ctx)
 }
 
 // openStore opens the journal to be written. address is where the service is reached, for
 // others that share it.
 func (set *setup) openStore(ctx context.Context, address string, log *slog.Logger) (store, error) {
 	if set.journal != "" {
-		s, err := postgres.Open(ctx, set.journal, postgres.Options{Address: address})
+		s, err := postgres.Open(ctx, set.journal, postgres.Options{Address: address, Clock: set.clock})
 		if err != nil {
 			return nil, err
 		}

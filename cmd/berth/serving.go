@@ -39,6 +39,8 @@ type serving struct {
 	socket   net.Listener // nil if there is none
 
 	handler atomic.Pointer[http.Handler] // of the leader, or of who stands by
+	served  *served                      // nil until it takes connections
+	leads   atomic.Bool                  // handler is that of the leader
 }
 
 // ServeHTTP answers as what the process is now.
@@ -58,6 +60,7 @@ type leading struct {
 	host    *service.Host
 	bench   *laboratory.Laboratory
 	links   *api.Links
+	others  *colleagues // nil if the journal is its own
 	handler http.Handler
 }
 
@@ -66,6 +69,9 @@ func (l *leading) close() error {
 	var errs []error
 	if l.bench != nil {
 		errs = append(errs, l.bench.Close())
+	}
+	if l.others != nil {
+		l.others.end()
 	}
 	if l.host != nil {
 		errs = append(errs, l.host.Close())
@@ -158,7 +164,15 @@ func (s *serving) lead(ctx context.Context, l *leading) (_ *leading, err error) 
 		return nil, err
 	}
 	l.links = &api.Links{}
-	l.handler, err = s.answers(l.host, l.tokens, func(o *api.Options) { o.Links, o.Laboratory, o.Courier = l.links, l.bench, mail })
+	if isShared {
+		l.others = s.beginOthers(l.host, shared)
+	}
+	l.handler, err = s.answers(l.host, l.tokens, func(o *api.Options) {
+		o.Links, o.Laboratory, o.Courier = l.links, l.bench, mail
+		if l.others != nil {
+			o.Others = l.others
+		}
+	})
 	if err == nil {
 		l.host.SendNotices(&api.Messenger{Courier: mail, Tokens: l.tokens, Identity: s.known.ways(), Access: s.access, Public: s.public, Now: l.host.Now, Version: version()})
 	}
@@ -169,7 +183,7 @@ func (s *serving) lead(ctx context.Context, l *leading) (_ *leading, err error) 
 func (s *serving) options(journal store) service.Options {
 	return service.Options{
 		Config: s.config, Journal: journal, Version: version(), Log: s.log, Transfers: s.transfers, Keep: s.keep, KeepHistory: s.keepHistory,
-		ClockFile: filepath.Join(s.data, "clock.json"), FaultFolder: s.data, Access: s.access,
+		ClockFile: filepath.Join(s.data, "clock.json"), FaultFolder: s.data, Access: s.access, Clock: s.clock,
 	}
 }
 
@@ -188,32 +202,53 @@ func (s *serving) answers(host *service.Host, tokens *token.Store, more func(*ap
 	return api.New(o), nil
 }
 
-// run answers until the service is told to stop, or cannot go on.
-func (s *serving) run(ctx context.Context, l *leading) error {
+// answer has a leader answer, from the start or instead of who stood by.
+func (s *serving) answer(ctx context.Context, l *leading) (err error) {
 	s.handler.Store(&l.handler)
-	served, err := s.accept(l.host)
-	if err != nil {
+	s.leads.Store(true)
+	if l.others != nil {
+		if err := l.others.store.TakesCalls(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	if s.served != nil {
+		s.log.Info("this service leads", "at", s.address())
+		return nil
+	}
+	if s.served, err = s.accept(l.host); err != nil {
 		return err
 	}
 	s.greet(s.setup, s.listener.Addr().String(), s.socket)
 	if s.flags.link {
 		s.greetBrowser(s.scheme(), s.listener.Addr().String(), l.tokens, l.links, l.host.Now())
 	}
-	return s.wait(ctx, served, l)
+	return nil
 }
 
-// wait waits until a leader is to stop, or cannot go on, and ends it.
-func (s *serving) wait(ctx context.Context, served *served, l *leading) (err error) {
-	select {
-	case <-ctx.Done():
-		s.log.Info("stopping")
-	case <-l.host.Stopped():
-		err = l.host.Err()
-	case <-lost(l.store):
-		err = berth.Errorf(berth.Conflict, "journal", "another service writes %s now: this one has stopped, and acknowledges nothing any more", postgres.Name(s.journal))
-	case err = <-served.failed:
+// wait waits until a leader is to stop, or cannot go on, and ends it; or until it has handed
+// over: then it answers who looks until it is closed, and the process is to stand by.
+func (s *serving) wait(ctx context.Context, l *leading) (handed bool, err error) {
+	for {
+		var asked *handOver
+		select {
+		case <-ctx.Done():
+			s.log.Info("stopping")
+		case <-l.host.Stopped():
+			err = l.host.Err()
+		case <-lost(l.store):
+			err = berth.Errorf(berth.Conflict, "journal", "another service writes %s now: this one has stopped, and acknowledges nothing any more", postgres.Name(s.journal))
+		case err = <-s.served.failed:
+		case asked = <-l.others.handOvers():
+		case <-l.others.skewed():
+			asked = l.others.giveWay(ctx)
+		}
+		if asked == nil {
+			return false, errors.Join(err, s.served.end(l.host))
+		}
+		if handed, err = s.handOver(ctx, l, asked); handed || err != nil {
+			return handed, err
+		}
 	}
-	return errors.Join(err, served.end(l.host))
 }
 
 // served is what takes connections.

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/courier"
+	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/postgres"
@@ -76,10 +77,11 @@ type acquired struct {
 	err   error
 }
 
-// acquire waits until the journal may be written, however long that takes.
-func (s *serving) acquire(ctx context.Context) acquired {
+// acquire waits until the journal may be written, however long that takes. progress says how
+// far this service is meanwhile.
+func (s *serving) acquire(ctx context.Context, progress func() postgres.Progress) acquired {
 	for {
-		store, err := postgres.Open(ctx, s.journal, postgres.Options{Address: s.address(), Wait: untilItEnds})
+		store, err := postgres.Open(ctx, s.journal, postgres.Options{Address: s.address(), Wait: untilItEnds, Progress: progress, Clock: s.clock})
 		if err == nil || ctx.Err() != nil || !journal.CanRetry(err) {
 			return acquired{store, err}
 		}
@@ -91,11 +93,42 @@ func (s *serving) acquire(ctx context.Context) acquired {
 	}
 }
 
-// follow follows the service that leads, and leads when that ends; at once if none does.
-func (s *serving) follow(ctx context.Context) (err error) {
+// takeTurns stands by and leads in turns, until the service is told to stop or cannot go on.
+// before, if there is one, has handed over.
+func (s *serving) takeTurns(ctx context.Context, before *leading) error {
+	for {
+		l, err := s.follow(ctx, before)
+		if err != nil || l == nil {
+			return err
+		}
+		handed, err := s.wait(ctx, l)
+		if !handed {
+			return errors.Join(err, l.close())
+		}
+		before = l
+	}
+}
+
+// follow follows the service that leads, and returns what leads here once that ends, which
+// answers already; at once if none leads, nil when the service was told to stop. before is
+// closed when another one answers.
+func (s *serving) follow(ctx context.Context, before *leading) (_ *leading, err error) {
+	defer func() {
+		if before != nil {
+			err = errors.Join(err, before.close())
+		}
+	}()
 	waiting, stopWaiting := context.WithCancel(ctx)
 	taken := make(chan acquired, 1)
-	go func() { taken <- s.acquire(waiting) }()
+	var standing atomic.Pointer[service.Host]
+	go func() {
+		taken <- s.acquire(waiting, func() (p postgres.Progress) {
+			if h := standing.Load(); h != nil {
+				p.Number, p.Behind = h.Followed()
+			}
+			return p
+		})
+	}()
 	defer func() {
 		stopWaiting()
 		select {
@@ -108,57 +141,84 @@ func (s *serving) follow(ctx context.Context) (err error) {
 	}()
 	reader, now, err := s.findLeader(ctx, taken)
 	switch {
+	case err != nil && before != nil: // else it takes no connections yet
+		if ctx.Err() != nil {
+			err = nil // it was told to stop
+		}
+		return nil, errors.Join(err, s.served.end(before.host))
 	case err != nil:
-		return err
+		return nil, err
 	case reader == nil:
-		return s.leadAtOnce(ctx, &leading{store: now.store})
+		return s.begin(ctx, &leading{store: now.store})
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	b, err := s.standBeside(ctx, reader)
+	b, err := s.standBeside(ctx, reader, before)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	standing.Store(b.host)
 	defer b.end()
-	served, err := s.accept(b.host)
-	if err != nil {
-		return errors.Join(err, b.host.Close())
+	if s.served == nil {
+		if s.served, err = s.accept(b.host); err != nil {
+			return nil, errors.Join(err, b.host.Close())
+		}
+	}
+	if before != nil {
+		err, before = before.close(), nil
+		if err != nil {
+			return nil, errors.Join(err, s.served.end(b.host))
+		}
 	}
 	if _, err := fmt.Fprintf(s.stdout, "berth %s stands by at %s%s: %s\n", version(), s.scheme(), s.listener.Addr(), b.words()); err != nil {
-		return errors.Join(err, served.end(b.host))
+		return nil, errors.Join(err, s.served.end(b.host))
 	}
 	var a acquired
 	select {
 	case <-ctx.Done():
 		s.log.Info("stopping")
-		return served.end(b.host)
+		return nil, s.served.end(b.host)
 	case <-b.host.Stopped():
-		return errors.Join(b.host.Err(), served.end(b.host))
-	case err = <-served.failed:
-		return errors.Join(err, served.end(b.host))
+		return nil, errors.Join(b.host.Err(), s.served.end(b.host))
+	case err = <-s.served.failed:
+		return nil, errors.Join(err, s.served.end(b.host))
 	case a = <-taken:
 	}
 	if a.err != nil {
-		return errors.Join(a.err, served.end(b.host))
+		return nil, errors.Join(a.err, s.served.end(b.host))
 	}
+	b.taken.Store(true)
 	s.log.Warn("the journal is free: this service takes over", "before", b.words())
-	l, err := s.lead(ctx, &leading{store: a.store, kept: b.kept, tokens: b.tokens, standby: b.host})
+	l, err := s.begin(ctx, &leading{store: a.store, kept: b.kept, tokens: b.tokens, standby: b.host})
 	if err != nil {
-		return errors.Join(err, served.end(b.host))
+		return nil, errors.Join(err, s.served.end(b.host))
 	}
-	defer func() { err = errors.Join(err, l.close()) }()
-	s.handler.Store(&l.handler)
 	b.end()
-	s.log.Info("this service leads", "at", s.address())
-	return errors.Join(b.host.Close(), reader.Close(), s.wait(ctx, served, l))
+	if err := b.host.Close(); err != nil {
+		return nil, errors.Join(err, s.served.end(l.host), l.close())
+	}
+	return l, nil
+}
+
+// begin begins to lead and to answer. After an error nothing is left open.
+func (s *serving) begin(ctx context.Context, l *leading) (*leading, error) {
+	l, err := s.lead(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.answer(ctx, l); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	return l, nil
 }
 
 // leadAtOnce serves as the leader from the start.
-func (s *serving) leadAtOnce(ctx context.Context, l *leading) (err error) {
-	if l, err = s.lead(ctx, l); err != nil {
+func (s *serving) leadAtOnce(ctx context.Context) error {
+	l, err := s.begin(ctx, &leading{})
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.close()) }()
-	return s.run(ctx, l)
+	_, err = s.wait(ctx, l) // who does not stand by does not hand over
+	return errors.Join(err, l.close())
 }
 
 // findLeader waits until there is a service to follow, and returns its journal for
@@ -213,11 +273,16 @@ type follower struct {
 	tokens *token.Store
 	host   *service.Host
 	leader atomic.Pointer[postgres.Leader]
+	taken  atomic.Bool        // this service has the lease
 	end    context.CancelFunc // of looking who leads
 }
 
 // standBeside begins to follow a journal, and has what answers from it answer.
-func (s *serving) standBeside(ctx context.Context, reader *postgres.Store) (*follower, error) {
+func (s *serving) standBeside(ctx context.Context, reader *postgres.Store, before *leading) (*follower, error) {
+	var resigned *service.Host
+	if before != nil {
+		resigned = before.host
+	}
 	b := &follower{serving: s, reader: reader, kept: &keptFiles{folder: s.data, log: s.log}}
 	b.kept.in.Store(reader)
 	b.look(ctx)
@@ -228,17 +293,18 @@ func (s *serving) standBeside(ctx context.Context, reader *postgres.Store) (*fol
 	if b.tokens, err = token.OpenAt(b.kept, s.data, userName(), berth.Time(time.Now().Unix())); err != nil {
 		return nil, err
 	}
-	if b.host, err = service.Stand(ctx, s.options(reader), b.words); err != nil {
+	if b.host, err = service.Stand(ctx, s.options(reader), b.words, resigned); err != nil {
 		return nil, err
 	}
 	mail, err := courier.Open(courier.Options{Place: b.kept, Allow: s.noticesTo})
 	if err != nil {
 		return nil, errors.Join(err, b.host.Close())
 	}
-	handler, err := s.answers(b.host, b.tokens, func(o *api.Options) { o.Leader, o.Courier = b.address, mail })
+	handler, err := s.answers(b.host, b.tokens, func(o *api.Options) { o.Others, o.Courier = b, mail })
 	if err != nil {
 		return nil, errors.Join(err, b.host.Close())
 	}
+	s.leads.Store(false)
 	s.handler.Store(&handler)
 	ctx, b.end = context.WithCancel(ctx)
 	go b.host.Guard("looking who leads", func() { b.watch(ctx, version) })
@@ -273,12 +339,47 @@ func (b *follower) look(ctx context.Context) {
 	}
 }
 
-// address returns where the leader is reached; empty if that is not known.
-func (b *follower) address() string {
-	if l := b.leader.Load(); l != nil && !l.Free && l.Address != b.serving.address() {
-		return l.Address
+// Elsewhere says who leads.
+func (b *follower) Elsewhere() error { return b.host.Ready() }
+
+// Leader returns where the service that leads is reached: this one, if it has the lease and
+// leads in a moment.
+func (b *follower) Leader(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, mostHeld)
+	defer cancel()
+	for {
+		l := b.leader.Load()
+		switch {
+		case b.leads.Load():
+			return b.serving.address()
+		case b.taken.Load():
+		case l == nil || l.Free:
+			return ""
+		case l.Ready && l.Address != b.serving.address():
+			return l.Address
+		}
+		select {
+		case <-ctx.Done():
+			return ""
+		case <-time.After(lookForHeir):
+			b.look(ctx)
+		}
 	}
-	return ""
+}
+
+// Leading returns who leads.
+func (b *follower) Leading() form.Leading {
+	number, _ := b.host.Followed()
+	f := form.Leading{Record: number, Standbys: []form.Standby{}}
+	if l := b.leader.Load(); l != nil && !l.Free {
+		f.Leader = l.Address
+	}
+	return f
+}
+
+// HandOver is for the service that leads, to which the call goes on.
+func (b *follower) HandOver(context.Context, string, string) (string, error) {
+	return "", b.host.Ready()
 }
 
 // words says who leads.

@@ -107,6 +107,7 @@ type server struct {
 	url   string
 	data  string
 	said  bytes.Buffer // to be read once it has ended
+	clock string       // file with by how much its clock is off
 	wire  *wire
 	ended chan struct{}
 }
@@ -127,6 +128,8 @@ func (p *pair) start() *server {
 	address := freeAddress(p.t)
 	s.url = "http://" + address
 	s.Cmd = exec.CommandContext(p.t.Context(), "berth", "serve", "--data", s.data, "--listen", address, "--config", config, "--journal", u.String(), "--standby")
+	s.clock = filepath.Join(dir, "clock")
+	s.Env = append(os.Environ(), clockVar+"="+s.clock)
 	s.Stderr, s.Stdout = &s.said, &s.said
 	if err := s.Start(); err != nil {
 		p.t.Fatal(err)
@@ -231,6 +234,8 @@ func TestStandbyTakesOver(t *testing.T) {
 		{"killed", func(s *server) { p.signal(s, syscall.SIGKILL) }, func(*server) {}, -1},
 		{"stopped", func(s *server) { p.signal(s, syscall.SIGSTOP) }, func(s *server) { p.signal(s, syscall.SIGCONT) }, exitConflict},
 		{"cut off", func(s *server) { s.wire.cut.Store(true) }, func(s *server) { s.wire.cut.Store(false); s.wire.drop() }, exitConflict},
+		{"off by a minute", func(s *server) { s.shift(time.Minute) }, func(s *server) { p.signal(s, syscall.SIGINT) }, exitOK},
+		{"a minute behind", func(s *server) { s.shift(-time.Minute) }, func(s *server) { p.signal(s, syscall.SIGINT) }, exitOK},
 		{"released", func(s *server) { p.signal(s, syscall.SIGINT) }, func(*server) {}, exitOK},
 	} {
 		follower := p.beside(leader)
@@ -247,8 +252,16 @@ func TestStandbyTakesOver(t *testing.T) {
 		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("%s: another leads after %v", way.name, took)
 		}
-		if way.code == exitConflict {
+		byClock := strings.Contains(way.name, "minute")
+		if took := time.Since(began); byClock && took > 5*time.Second {
+			t.Errorf("%s: another leads after %v", way.name, took)
+		}
+		if way.code == exitConflict || byClock {
 			late.begin()
+		}
+		if byClock { // the old one stands by, and goes on answering
+			p.until(leader, http.MethodGet, "/readyz", "", "", has(http.StatusServiceUnavailable, "it stands by: "+follower.url+" leads"))
+			late.judge()
 		}
 		way.gone(leader)
 		select {
@@ -267,6 +280,13 @@ func TestStandbyTakesOver(t *testing.T) {
 		leader = follower
 	}
 	p.check(leader)
+}
+
+// shift sets the clock of a service wrong.
+func (s *server) shift(off time.Duration) {
+	if err := os.WriteFile(s.clock, []byte(off.String()), 0o600); err != nil {
+		panic(err)
+	}
 }
 
 func (p *pair) signal(s *server, signal syscall.Signal) {

@@ -21,6 +21,9 @@ MAX_ANSWER = 64 << 20
 #: The first wait, in seconds, before a call that was not answered is made again; each next one is twice as long.
 FIRST_WAIT = 0.5
 
+#: How often a call is made again at the service that is said to lead: while one takes over from another, both may name a third.
+MOST_HOPS = 3
+
 # What a proxy answers when the service behind it does not.
 _GATEWAY = (502, 503, 504)
 
@@ -123,16 +126,36 @@ class Connection:
 
     def open(self, path: str, headers: Mapping[str, str], timeout: float, key: Optional[str] = None, method: str = "GET", data: Optional[bytes] = None) -> Any:
         """Make a call once and return its response, unread. Each wait for bytes of it lasts at most ``timeout``."""
-        request = urllib.request.Request(self._base + path, data=data, headers=dict(headers), method=method)
-        if self._token:
-            request.add_unredirected_header("Authorization", "Bearer " + self._token)
-        try:
-            return self._opener.open(request, timeout=timeout)
-        except urllib.error.HTTPError as err:
-            with err:
-                self._fail(err, key)
-        except (OSError, http.client.HTTPException) as err:
-            raise self.unreachable(err, key) from err
+        base = self._base
+        for left in range(MOST_HOPS, -1, -1):
+            request = urllib.request.Request(base + path, data=data, headers=dict(headers), method=method)
+            if self._token:
+                request.add_unredirected_header("Authorization", "Bearer " + self._token)
+            try:
+                return self._opener.open(request, timeout=timeout)
+            except urllib.error.HTTPError as err:
+                with err:
+                    problem = self._problem(err, key)
+                    leader = self._leader(err.code, problem) if left else None
+                    if leader is None:
+                        self._fail(err, problem, key)
+                    base = leader
+            except (OSError, http.client.HTTPException) as err:
+                raise self.unreachable(err, key) from err
+        raise AssertionError("the last attempt returns or raises")
+
+    def _leader(self, status: int, problem: Any) -> Optional[str]:
+        """Return where the service is that leads, if the one that was asked says so and the token may go there.
+
+        That is sent over plain HTTP to another machine only if the first call was sent so too.
+        """
+        leader = problem.get("leader") if isinstance(problem, dict) and status == 503 else None
+        if not isinstance(leader, str) or not self._token:
+            return None
+        plain = self._base.startswith("http://") and not loopback(self._base)
+        if leader.startswith("https://") or leader.startswith("http://") and (plain or loopback(leader)):
+            return leader.rstrip("/")
+        return None
 
     def _once(self, method: str, path: str, data: Optional[bytes], headers: Mapping[str, str], timeout: float, key: Optional[str]) -> Any:
         with self.open(path, headers, timeout, key, method, data) as response:
@@ -150,16 +173,20 @@ class Connection:
         except ValueError as err:
             raise self.foreign(str(err), key) from err
 
-    def _fail(self, err: urllib.error.HTTPError, key: Optional[str]) -> NoReturn:
-        """Raise the problem of an answer that is one."""
+    def _problem(self, err: urllib.error.HTTPError, key: Optional[str]) -> Any:
+        """Return the JSON of an answer that is a problem, None if it is something else."""
         try:
-            text = err.read(MAX_ANSWER)
+            return json.loads(err.read(MAX_ANSWER))
         except (OSError, http.client.HTTPException) as cut:
             raise self.unreachable(cut, key) from cut
+        except ValueError:
+            return None
+
+    def _fail(self, err: urllib.error.HTTPError, problem: Any, key: Optional[str]) -> NoReturn:
+        """Raise the problem of an answer that is one."""
         after = err.headers.get("Retry-After", "")
         retry_after = float(after) if after.isdigit() else None
         try:
-            problem = json.loads(text)
             raised: Optional[BerthError] = of_problem(problem, key=key, retry_after=retry_after)
         except (ValueError, KeyError, TypeError, AttributeError):
             raised = None

@@ -309,6 +309,22 @@ class Unanswered(Case):
         self.assertGreater(relay.refuse, 990)
 
 
+    def test_goes_to_the_leader(self) -> None:
+        def standing_by(leader: str) -> Tuple[Client, List[str]]:
+            problem = {"type": "about:blank", "title": "x", "status": 503, "code": "unavailable", "detail": "it stands by", "leader": leader}
+            server, asked = impostor(self, 503, {"Content-Type": "application/problem+json"}, json.dumps(problem).encode())
+            return Client(server, os.environ["BERTH_TOKEN"], retries=0), asked
+
+        client, asked = standing_by(SERVER + "/")
+        self.assertEqual(client.me(), self.client.me())
+        self.assertEqual(len(asked), 1)
+        # The token is sent to no other machine over plain HTTP.
+        client, asked = standing_by("http://a.example.org:7117")
+        with self.assertRaisesRegex(berth.Unavailable, "it stands by"):
+            client.me()
+        self.assertEqual(len(asked), 1)
+
+
 class Streams(Case):
     def test_goes_on_behind_the_last_event(self) -> None:
         relay, client = self.relayed()
