@@ -36,7 +36,7 @@ type Standby struct {
 	Skew time.Duration
 }
 
-// Right reports whether its clock is right as far as the database can tell.
+// Right reports whether its clock agrees with the database's to within MaxSkew.
 func (s *Standby) Right() bool { return s.Skew.Abs() <= MaxSkew }
 
 const isThere = `seen > clock_timestamp() - interval '3 seconds' AND EXISTS (
