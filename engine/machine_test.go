@@ -254,6 +254,7 @@ func (x *machine) offer(s step) {
 			x.m.fault("answers", "offers for %q answer %v", r.ID, err)
 		}
 	}
+	x.judgeCosts(offers)
 	if x.e.Hash() != before {
 		x.m.fault("queries", "asking for offers changes the state")
 	}
@@ -286,6 +287,23 @@ func (x *machine) judgeOffers(r *berth.Request, offers []engine.Offer) {
 	for i := range offers {
 		if got := x.wouldGet(&offers[i].Request); !sameAllotments(got, offers[i].Allotments) {
 			x.m.fault("offers", "%s offers %v for %+v; taken it gives %v", offers[i].Difference, offers[i].Allotments, offers[i].Request, got)
+		}
+	}
+}
+
+// judgeCosts judges that what offers cost adds up, and that each can be promised.
+func (x *machine) judgeCosts(offers []engine.Offer) {
+	costs, err := x.e.Costs(offers, engine.Foresight{Looks: 2000})
+	if err != nil || len(costs) != len(offers) {
+		x.m.fault("costs", "of %v: %v, %v", offers, costs, err)
+		return
+	}
+	for i, c := range costs {
+		switch {
+		case c == nil:
+			x.m.fault("costs", "%s at %v cannot be promised", offers[i].Difference, offers[i].Allotments)
+		case c.Delayed > c.Followed, c.Sum > c.Largest*berth.Duration(c.Delayed), c.Sum < c.Largest, c.Delayed > 0 && c.Largest < 1, c.Idle < 0:
+			x.m.fault("costs", "%s at %v costs %+v", offers[i].Difference, offers[i].Allotments, *c)
 		}
 	}
 }
