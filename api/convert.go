@@ -251,6 +251,9 @@ func offers(list []service.Offer) []form.Offer {
 		o := &list[i]
 		f := &result[i]
 		f.ID, f.Expires, f.Difference, f.IdlePESeconds = o.ID, form.TimeOf(o.Expires), string(o.Difference), o.Idle
+		if c := o.Cost; c != nil {
+			f.Cost = &form.Cost{Delayed: c.Delayed, DelaySum: c.Sum, DelayLargest: c.Largest, IdlePESeconds: c.Idle, Jobs: c.Followed, Complete: c.Complete}
+		}
 		places(&f.Place, &f.Parts, o.Allotments)
 	}
 	return result

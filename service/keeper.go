@@ -65,6 +65,9 @@ type keeper struct {
 	// up to when the returns of reservations of others were; of the loop.
 	last     *site.State
 	foreseen berth.Time
+	// queue is the ordinary jobs that waited in the state queued; of the loop.
+	queue  []berth.Request
+	queued *site.State
 	// early are the ids of promises that are at the site before the horizon; of
 	// the loop.
 	early  map[promise]string

@@ -83,8 +83,8 @@ func (h *Host) alternatives(r *berth.Request) []Offer {
 	return h.offers.name(now, r.User, list)
 }
 
-// Offers returns what could be promised for a request now. Nothing is held. What is
-// returned must not be written.
+// Offers returns what could be promised for a request now, with what it would cost the ordinary jobs that
+// wait where that can be foreseen in time. Nothing is held. What is returned must not be written.
 func (h *Host) Offers(ctx context.Context, ask Ask, r berth.Request, most int) ([]Offer, error) {
 	if err := h.mayAsk(&ask, &r); err != nil {
 		return nil, err
@@ -95,7 +95,8 @@ func (h *Host) Offers(ctx context.Context, ask Ask, r berth.Request, most int) (
 	if r.ID == "" {
 		r.ID = "offer"
 	}
-	return call(ctx, h, ask.By.User, func(answer func([]Offer, error)) {
+	var queue *queue // of the loop until it has answered
+	list, err := call(ctx, h, ask.By.User, func(answer func([]Offer, error)) {
 		now := h.awake()
 		ask.FromNow.arrive(&r, now)
 		list, err := h.core.engine.Offers(&r, most)
@@ -107,8 +108,15 @@ func (h *Host) Offers(ctx context.Context, ask Ask, r berth.Request, most int) (
 			return
 		}
 		result := h.offers.name(now, r.User, list)
+		if queue = h.queue(now); queue == nil {
+			free(result)
+		}
 		h.whenDurable(func(err error) { answer(result, err) })
 	})
+	if err != nil || len(list) == 0 || queue == nil {
+		return list, err
+	}
+	return h.withCosts(ctx, ask.By.User, list, queue), nil
 }
 
 // unknownPartition returns an error if no site that a principal sees has a partition of a name.

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -115,40 +116,29 @@ func (h *Host) planBeside(who string, tasks int, later berth.Duration, wanted fu
 	})
 }
 
-// planOn has something done with the engine of the other core, which follows the journal up to a
+// planOn has something planned with the engine of the other core, which follows the journal up to a
 // record at least. It is of the planner.
 func (h *Host) planOn(number uint64, tasks int, later berth.Duration, wanted func() bool, do func(e *engine.Engine, o engine.PlanOptions) error) error {
 	s := &h.snapshots
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	if !wanted() {
-		return context.Canceled
-	}
-	if s.core == nil || s.core.position.Number < number {
-		if err := h.followBeside(s.ctx); err != nil {
-			return unplannable(err)
+	err := h.onOther(number, "planning a workflow", wanted, func(e *engine.Engine) error {
+		began, passed := time.Now(), h.timekeeper.passed()
+		err := do(e, engine.PlanOptions{
+			// To the nearest second: most plans take less than half of one, and hold unless one ends meanwhile.
+			From:   h.Now().Add(berth.Duration((time.Duration(tasks)*h.planner.pace).Round(time.Second)/time.Second) + later),
+			Enough: func() bool { return time.Since(began) > planTime },
+			Quit:   func() bool { return s.ctx.Err() != nil || !wanted() || time.Since(began) > planMost },
+		})
+		if took := (h.timekeeper.passed() - passed) / time.Duration(tasks); took > h.planner.pace {
+			h.planner.pace = took
+		} else {
+			h.planner.pace -= (h.planner.pace - took) / 4
 		}
-	}
-	began, passed := time.Now(), h.timekeeper.passed()
-	o := engine.PlanOptions{
-		// To the nearest second: most plans take less than half of one, and hold unless one ends meanwhile.
-		From:   h.Now().Add(berth.Duration((time.Duration(tasks)*h.planner.pace).Round(time.Second)/time.Second) + later),
-		Enough: func() bool { return time.Since(began) > planTime },
-		Quit:   func() bool { return s.ctx.Err() != nil || !wanted() || time.Since(began) > planMost },
-	}
-	err := caught(s.core.position.Number, "planning a workflow", func() error { return do(s.core.engine, o) })
-	if f := faultOf(err); f != nil {
-		s.core = nil // it may be in the middle of something
-		f.At = h.Now()
-		f.keep(&h.options)
+		return err
+	})
+	switch coded, is := errors.AsType[*berth.Error](err); {
+	case errors.Is(err, errOther):
 		return unplannable(err)
-	}
-	if took := (h.timekeeper.passed() - passed) / time.Duration(tasks); took > h.planner.pace {
-		h.planner.pace = took
-	} else {
-		h.planner.pace -= (h.planner.pace - took) / 4
-	}
-	if coded, is := errors.AsType[*berth.Error](err); !is || coded.Code != berth.Unavailable {
+	case !is || coded.Code != berth.Unavailable:
 		return err
 	}
 	switch { // it was given up
@@ -159,6 +149,34 @@ func (h *Host) planOn(number uint64, tasks int, later berth.Duration, wanted fun
 	default:
 		return berth.Errorf(berth.Unavailable, "workflow", "no plan was found for its %d tasks within %s; ask for a later deadline, for fewer tasks, or for the planner bd-cpar, which is quick", tasks, planMost)
 	}
+}
+
+// errOther says that the other core cannot be asked for now.
+var errOther = errors.New("the other core cannot be asked")
+
+// onOther has something done with the engine of the other core, which follows the journal up to a
+// record at least, with the turn of the snapshots. The error is context.Canceled if it is not wanted any more then, and
+// wraps errOther if the core could not follow, or a fault came up. It is of the planner.
+func (h *Host) onOther(number uint64, doing string, wanted func() bool, do func(e *engine.Engine) error) error {
+	s := &h.snapshots
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if !wanted() {
+		return context.Canceled
+	}
+	if s.core == nil || s.core.position.Number < number {
+		if err := h.followBeside(s.ctx); err != nil {
+			return fmt.Errorf("%w: %w", errOther, err)
+		}
+	}
+	err := caught(s.core.position.Number, doing, func() error { return do(s.core.engine) })
+	if f := faultOf(err); f != nil {
+		s.core = nil // it may be in the middle of something
+		f.At = h.Now()
+		f.keep(&h.options)
+		return fmt.Errorf("%w: %w", errOther, err)
+	}
+	return err
 }
 
 // askFlow has a workflow decided and waits for the answer, for no longer than clients do. Without a

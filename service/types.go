@@ -122,6 +122,8 @@ type Offer struct {
 	ID      string     `json:"id"`
 	Expires berth.Time `json:"expires"` // the name means nothing after that
 	engine.Offer
+	// Cost is what it would cost the ordinary jobs; nil where that was not foreseen.
+	Cost *engine.Cost `json:"cost,omitempty"`
 }
 
 // Task is a job in a reservation, at which site, and how far it is.

@@ -84,6 +84,9 @@ type Job struct {
 	Limit     berth.Duration `json:"limit,omitempty"`
 	Nodes     berth.Count    `json:"nodes,omitempty"`
 	Exclusive bool           `json:"exclusive,omitempty"` // no other job may be on them
+	// Rank is the place of a pending job in the order in which its site looks at those of its
+	// partition, from 1; 0 where the site does not tell: then that of submission is the best guess.
+	Rank int `json:"rank,omitempty"`
 	// Held says that a pending job is kept from starting by its user, an operator
 	// or another job, not by want of nodes.
 	Held bool `json:"held,omitempty"`

@@ -131,6 +131,18 @@ type Offer struct {
 	Place
 	Parts         []Place `json:"parts,omitempty"`
 	IdlePESeconds int64   `json:"idle_pe_seconds"` // that it would leave idle around it
+	Cost          *Cost   `json:"cost,omitempty"`  // to the ordinary jobs; nil where it was not foreseen
+}
+
+// Cost is what a promise would cost the ordinary jobs that wait or run now, if no further job
+// arrived and each ran until its estimate.
+type Cost struct {
+	Delayed       int            `json:"delayed_jobs"`    // that would end later
+	DelaySum      berth.Duration `json:"delay_sum"`       // seconds, of all of them
+	DelayLargest  berth.Duration `json:"delay_largest"`   // seconds
+	IdlePESeconds int64          `json:"idle_pe_seconds"` // that they would use in front of it, and that stay idle
+	Jobs          int            `json:"jobs"`            // that were compared
+	Complete      bool           `json:"complete"`        // else not all were, and it is that much at least
 }
 
 // The decisions.

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,9 +77,23 @@ func offerRows(w io.Writer, list []form.Offer) error {
 	for i := range list {
 		o := &list[i]
 		row := append([]string{o.ID, timeCell(o.Expires), o.Difference}, placeCells(&o.Place)...)
-		rows[i] = append(row, strconv.FormatInt(o.IdlePESeconds, 10))
+		rows[i] = append(append(row, strconv.FormatInt(o.IdlePESeconds, 10)), costCells(o.Cost)...)
 	}
-	return printRows(w, append(append([]string{"id", "expires", "difference"}, placeColumns...), "idle_pe_seconds"), rows)
+	return printRows(w, slices.Concat([]string{"id", "expires", "difference"}, placeColumns, []string{"idle_pe_seconds"}, costColumns), rows)
+}
+
+// costColumns are the columns of what an offer costs the ordinary jobs.
+var costColumns = []string{"delayed_jobs", "delay_sum", "delay_largest", "cost_idle_pe_seconds", "cost_jobs", "cost_complete"}
+
+// costCells are the cells of costColumns, empty where the cost was not foreseen.
+func costCells(c *form.Cost) []string {
+	if c == nil {
+		return make([]string, len(costColumns))
+	}
+	return []string{
+		strconv.Itoa(c.Delayed), strconv.FormatInt(int64(c.DelaySum), 10), strconv.FormatInt(int64(c.DelayLargest), 10), strconv.FormatInt(c.IdlePESeconds, 10),
+		strconv.Itoa(c.Jobs), strconv.FormatBool(c.Complete),
+	}
 }
 
 // siteRows writes a row for each pool of each site.

@@ -167,9 +167,36 @@ func describeOffers(offers []form.Offer, hold string) string {
 		})
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n\nEach can be held until %s, unless another request takes its place first:\n\n", out.Render(), localTime(offers[0].Expires))
+	text.WriteString(out.Render() + "\n\n" + describeCosts(offers))
+	fmt.Fprintf(&text, "Each can be held until %s, unless another request takes its place first:\n\n", localTime(offers[0].Expires))
 	for i := range offers {
 		fmt.Fprintf(&text, "    %s %s\n", hold, offers[i].ID)
 	}
 	return text.String()
 }
+
+// describeCosts writes what offers cost the ordinary jobs as a table; nothing while none of these waits or
+// where no cost was foreseen. A + says that it is that much at least.
+func describeCosts(offers []form.Offer) string {
+	if !slices.ContainsFunc(offers, func(o form.Offer) bool { return o.Cost != nil && (o.Cost.Jobs > 0 || !o.Cost.Complete) }) {
+		return ""
+	}
+	out := newTable("cost to ordinary jobs, by the queue and the estimates as they are")
+	out.AppendHeader(table.Row{"offer", "delayed jobs", "delays together", "largest delay", "idle PE-hours before it", "jobs compared"})
+	for i := range offers {
+		c := offers[i].Cost
+		if c == nil {
+			out.AppendRow(table.Row{i + 1, "?", "?", "?", "?", 0})
+			continue
+		}
+		more := ""
+		if !c.Complete {
+			more = "+"
+		}
+		out.AppendRow(table.Row{i + 1, strconv.Itoa(c.Delayed) + more, lasting(c.DelaySum) + more, lasting(c.DelayLargest) + more, peHours(c.IdlePESeconds) + more, c.Jobs})
+	}
+	return out.Render() + "\n\n"
+}
+
+// peHours is a number of PE-seconds in PE-hours.
+func peHours(seconds int64) string { return strconv.FormatFloat(float64(seconds)/3600, 'f', 1, 64) }

@@ -177,6 +177,7 @@ func sortInto(state *site.State, jobs []jobRecord, cores map[string]map[string]b
 			if _, there := ends[job.Reservation]; !there && job.Reservation != "" {
 				job.Left, job.Reservation, job.Held = job.Reservation, "", true
 			}
+			job.Rank = o.at + 1
 			state.Pending = append(state.Pending, job)
 		case over:
 			state.Ended = append(state.Ended, job)

@@ -9,6 +9,7 @@ from .errors import BerthError, Conflict, Denied, Exhausted, Fault, Internal, In
 from .events import Events
 from .forms import (
     Answer,
+    Cost,
     Delivered,
     Event,
     Exceeded,
@@ -43,7 +44,7 @@ from .forms import (
 )
 
 __all__ = [
-    "Answer", "BerthError", "Client", "Conflict", "Delivered", "Denied", "Event", "Events", "Exceeded", "Exhausted",
+    "Answer", "BerthError", "Client", "Conflict", "Cost", "Delivered", "Denied", "Event", "Events", "Exceeded", "Exhausted",
     "Fault", "Happening", "History", "Internal", "Invalid", "Materialised", "Me", "Measurement", "Nearest", "NotFound",
     "Occurrence", "Offer", "Outage", "Part", "Place", "Refusal", "Request", "Reservation", "Series", "SeriesAnswer", "SeriesRequest", "Task", "TaskReport", "TaskToRun", "Transfer",
     "Unavailable", "Variant", "Workflow", "WorkflowAnswer", "WorkflowEvent", "WorkflowOffer", "WorkflowRequest",

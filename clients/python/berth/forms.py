@@ -340,6 +340,21 @@ class Reservation(Place):
 
 
 @dataclass
+class Cost:
+    """What a promise would cost the ordinary jobs that wait or run now, by their estimates.
+
+    Without ``complete`` not all jobs could be compared, and it is that much at least.
+    """
+
+    delayed_jobs: int = 0
+    delay_sum: int = 0
+    delay_largest: int = 0
+    idle_pe_seconds: int = 0
+    jobs: int = 0
+    complete: bool = False
+
+
+@dataclass
 class Offer(Place):
     """A place that can be had now, and held under ``id`` until it expires."""
 
@@ -348,6 +363,7 @@ class Offer(Place):
     difference: str = ""
     parts: List[Place] = field(default_factory=list)
     idle_pe_seconds: int = 0
+    cost: Optional[Cost] = None
 
 
 @dataclass

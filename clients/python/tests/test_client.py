@@ -161,6 +161,8 @@ class Reservations(Case):
         self.assertEqual((refused.refusal.exceeded.limit, refused.refusal.exceeded.asked), ("share", 2))
         offers = self.client.offers(dataclasses.replace(far(1), hold=True), most=1)
         self.assertEqual(len(offers), 1)
+        assert offers[0].cost is not None
+        self.assertEqual((offers[0].cost.delayed_jobs, offers[0].cost.complete), (0, True))
         held = self.client.hold(offers[0], timedelta(minutes=10)).reservation
         assert held is not None
         self.assertEqual((held.state, held.start), ("held", offers[0].start))
