@@ -22,6 +22,12 @@ type Appender interface {
 	Append(ctx context.Context, records ...Record) error
 }
 
+// Gatherer is a log for which records are gathered: Gather returns when the next batch is to be taken, of all that was
+// added until then. A Writer calls it before each batch, from its goroutine.
+type Gatherer interface {
+	Gather()
+}
+
 // ErrClosed answers a record that is added to a Writer that takes none.
 var ErrClosed = errors.New("journal: the writer takes no more records")
 
@@ -29,6 +35,7 @@ var ErrClosed = errors.New("journal: the writer takes no more records")
 // while a batch is on its way make up the next one, and share one fsync.
 type Writer struct {
 	log    Appender
+	gather func() // nil if a batch is taken as soon as one can be
 	failed func(error) bool
 
 	mu      sync.Mutex
@@ -54,6 +61,9 @@ type addition struct {
 // always says no.
 func NewWriter(log Appender, failed func(error) bool) *Writer {
 	w := &Writer{log: log, failed: failed, wake: make(chan struct{}, 1), stopped: make(chan struct{})}
+	if g, gathers := log.(Gatherer); gathers {
+		w.gather = g.Gather
+	}
 	go w.run()
 	return w
 }
@@ -98,6 +108,9 @@ func (w *Writer) poke() {
 func (w *Writer) run() {
 	defer close(w.stopped)
 	for {
+		if w.gather != nil {
+			w.gather()
+		}
 		batch, closed := w.take()
 		if len(batch) == 0 {
 			if closed {

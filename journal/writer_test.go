@@ -47,6 +47,38 @@ func (a *answers) add(w *Writer, list []Record) {
 	}
 }
 
+// gathering is a log that has records gathered until it is told.
+type gathering struct {
+	slow
+	enough chan struct{}
+}
+
+func (g *gathering) Gather() { <-g.enough }
+
+func TestABatchIsWhatALogHasGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &gathering{slow{let: make(chan error, 1)}, make(chan struct{})}
+		w := NewWriter(log, nil)
+		list := chain(3)
+		var told answers
+		told.add(w, list[:1])
+		synctest.Wait()
+		told.add(w, list[1:])
+		synctest.Wait()
+		if len(log.batches) != 0 {
+			t.Fatalf("batches %v while records are gathered", log.batches)
+		}
+		log.let <- nil
+		close(log.enough)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if len(log.batches) != 1 || !slices.Equal(log.batches[0], numbers(1, 3)) || !slices.Equal(told.numbers, numbers(1, 3)) {
+			t.Errorf("batches %v, answers %v; want one of all three", log.batches, told.numbers)
+		}
+	})
+}
+
 func TestWhatComesDuringASyncSharesTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &slow{let: make(chan error)}

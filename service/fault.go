@@ -188,6 +188,13 @@ func (g guarded) Append(ctx context.Context, records ...journal.Record) error {
 	})
 }
 
+// Gather has records gathered for as long as the log wants.
+func (g guarded) Gather() {
+	if log, gathers := g.log.(journal.Gatherer); gathers {
+		log.Gather()
+	}
+}
+
 // errFaulty is the answer to those whom a fault leaves without one.
 var errFaulty = berth.Errorf(berth.Unavailable, "service", "it stopped at a fault of the program; its log says more, so have an operator start it again, and ask again")
 

@@ -132,13 +132,12 @@ func (c *courier) end() {
 func (c *courier) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for {
+	for c.ctx.Err() == nil {
 		timer.Reset(c.begin())
 		select {
 		case <-c.wake:
 		case <-timer.C:
 		case <-c.ctx.Done():
-			return
 		}
 	}
 }

@@ -257,6 +257,11 @@ func (h *Host) keep(ctx context.Context, k *keeper) {
 			k.agent.Forget()
 			poked = true
 		}
+		select {
+		case <-k.wake: // the round that begins now is the answer to that too, whichever of them came first
+			poked = true
+		default:
+		}
 		again = h.round(ctx, k) && !again // once, or a site that never has it right is never left in peace
 		rest, wait := k.pace()/restPart, k.pace()
 		switch {
