@@ -45,8 +45,7 @@ func (withoutSnapshots) Snapshot(context.Context, uint64) (journal.Snapshot, err
 	return journal.Snapshot{}, nil
 }
 
-// audit checks what a life has left, and returns the hash of the state. The place in the
-// journal is not told: at one instant timers of a bubble go off in no fixed order, so two sites may be looked at in either.
+// audit checks what a life has left, and returns the place in the journal and the hash of the state.
 func (w *world) audit() string {
 	store, err := w.look()
 	if err != nil {
@@ -67,6 +66,9 @@ func (w *world) audit() string {
 	if last.Number == 0 {
 		return "empty"
 	}
+	if w.plant.whole {
+		w.tell(ctx, store)
+	}
 	if err := w.sameState(ctx, store); err != nil {
 		w.fault("%w", err)
 		return ""
@@ -79,7 +81,22 @@ func (w *world) audit() string {
 	if err := w.valid(ctx, store); err != nil {
 		w.fault("%w", err)
 	}
-	return verified.State
+	return fmt.Sprint(last.Number, " ", verified.State)
+}
+
+// tell adds what is left to the trace, record by record.
+func (w *world) tell(ctx context.Context, store journal.Store) {
+	from := uint64(1)
+	if begin, err := store.(journal.Compactor).Begin(ctx); err == nil {
+		from = begin.Number + 1
+	}
+	for rec, err := range store.Read(ctx, from) {
+		if err != nil {
+			w.fault("reading what is left: %w", err)
+			return
+		}
+		w.record("record %d of %d: event %.300q, changes %.300q, effects %.300q", rec.Number, rec.At, rec.Event, rec.Changes, rec.Effects)
+	}
 }
 
 // sameState compares the state by the newest snapshot and what follows it with that by all records.

@@ -2,14 +2,14 @@ package dst
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"testing/synctest"
 	"time"
+
+	"github.com/berth-hpc/berth"
 )
 
 // call is something that a client asks for. Under a key it may ask again, in another life too.
@@ -18,7 +18,10 @@ type call struct {
 	user         string
 	method, path string
 	body, key    string
+	about        string // the reservation or series that it is about, if it is about one
+	wants        *wants // what it asks for, if it asks for reservations
 	features     []string
+	sent         bool
 	status       int // of the first answer; 0 while there is none
 	answer       string
 	at           time.Time
@@ -53,7 +56,10 @@ func (l *life) send(ctx context.Context, user, method, path, body, key string, n
 
 // ask sends a call and takes its answer, or compares it with the one that it had.
 func (w *world) ask(ctx context.Context, l *life, c *call) {
+	wasOver := !c.sent && c.about != "" && w.watcher.isOver(c.about) // a call that was sent before may have been answered then
+	c.sent = true
 	status, answer := l.send(ctx, c.user, c.method, c.path, c.body, c.key, c.number)
+	time.Sleep(w.pause("answer", c.path, c.body, c.key))
 	switch {
 	case status == 0:
 		return
@@ -65,7 +71,8 @@ func (w *world) ask(ctx context.Context, l *life, c *call) {
 			return
 		}
 		c.status, c.answer, c.at = status, answer, time.Now()
-		w.learn(answer)
+		w.learn(c)
+		w.heard(c, wasOver)
 		if status < 300 {
 			for _, f := range c.features {
 				l.note(f)
@@ -73,34 +80,6 @@ func (w *world) ask(ctx context.Context, l *life, c *call) {
 		}
 	case c.key != "" && (status != c.status || answer != c.answer) && (final(status) || status == http.StatusUnprocessableEntity):
 		w.fault("%s %s %s under %s is answered %d %s, and was answered %d %s", c.method, c.path, c.body, c.key, status, answer, c.status, c.answer)
-	}
-}
-
-// learn notes what an answer names.
-func (w *world) learn(answer string) {
-	_, body, _ := strings.Cut(answer, "\n")
-	var said struct {
-		ID       string
-		Offers   []struct{ ID string }
-		Array    []struct{ ID string }
-		Workflow struct{ ID string }
-	}
-	if json.Unmarshal([]byte(body), &said) != nil {
-		return
-	}
-	if said.Workflow.ID != "" {
-		w.flows = append(w.flows, said.Workflow.ID)
-	}
-	if said.ID != "" && len(said.Array) == 0 {
-		w.ids = append(w.ids, said.ID)
-	}
-	for _, of := range said.Array {
-		w.ids = append(w.ids, of.ID)
-	}
-	for _, o := range said.Offers {
-		if o.ID != "" {
-			w.offers = append(w.offers, o.ID)
-		}
 	}
 }
 
@@ -119,12 +98,14 @@ func (w *world) together(n int) {
 			l.meet(faultRepeat)
 		}
 		if w.plan.has(faultGone) && w.driver.IntN(6) == 0 {
-			patience = time.Duration(1+w.driver.IntN(50)) * time.Millisecond
+			patience = time.Duration(1+w.driver.IntN(50))*time.Millisecond + w.pause("patience", c.path, c.body)
 			l.meet(faultGone)
 		}
-		for range times {
+		late := time.Duration(w.driver.Int64N(int64(3 * time.Millisecond)))
+		for n := range times {
 			l.asking.Go(func() {
 				ctx := l.ctx
+				time.Sleep(late + time.Duration(n)*w.pause("repeat", c.path, c.key))
 				if patience > 0 {
 					limited, away := context.WithTimeout(ctx, patience)
 					defer away()
@@ -134,12 +115,8 @@ func (w *world) together(n int) {
 			})
 		}
 	}
-	synctest.Wait()
+	w.moment()
 	for _, c := range w.calls[first:] {
-		if c.path == "/v1/journal/compact" { // it tells bytes, which the order of looks at sites in one instant changes
-			w.record("call %d %s: %d", c.number, c.path, c.status)
-			continue
-		}
 		w.record("call %d %s %s %s %s %s: %d %s", c.number, c.user, c.method, c.path, c.body, c.key, c.status, c.answer)
 	}
 }
@@ -153,7 +130,7 @@ func (w *world) again() {
 	l := w.life
 	l.meet(faultRepeat)
 	l.asking.Go(func() { w.ask(l.ctx, l, c) })
-	synctest.Wait()
+	w.moment()
 	w.record("again %d: %d %s", c.number, c.status, c.answer)
 }
 
@@ -172,23 +149,36 @@ func (w *world) newCall() *call {
 	}
 	id := recent(rng, w.ids, 12)
 	switch f := pick(rng, w.plan.features); f {
+	case featureSeries:
+		w.seriesCall(c, recent(rng, w.series, 3))
 	case featureConfirm, featureCheckIn:
+		if rng.IntN(2) == 0 { // there must be what can be confirmed, or is to be used
+			w.requestCall(c, f)
+			c.features = c.features[:1]
+			break
+		}
+		c.about = id
 		c.path, c.body = "/v1/reservations/"+id+"/"+strings.ReplaceAll(f, " ", "-"), "{}"
 		c.features = []string{f}
 	case featureModify:
+		c.about = id
 		c.method, c.path, c.features = http.MethodPatch, "/v1/reservations/"+id, []string{f}
 		c.body = w.modification()
 	case featureExtend:
+		c.about = id
 		c.path, c.features = "/v1/reservations/"+id+"/extend", []string{f}
 		c.body = fmt.Sprintf(`{"by":%d}`, 60*(1+rng.IntN(200)))
 	case featureCancel:
+		c.about = id
 		c.method, c.path, c.features = http.MethodDelete, "/v1/reservations/"+id, []string{f}
 	case featureOffer:
-		c.path, c.features = "/v1/offers/"+recent(rng, w.offers, 4)+"/hold", []string{f}
+		c.about = recent(rng, w.offers, 4)
+		c.path, c.features = "/v1/offers/"+c.about+"/hold", []string{f}
 		c.body = `{"hold":1800}`
 	case featureWorkflow:
 		w.workflowCall(c, recent(rng, w.flows, 3))
 	case featureTask:
+		c.about = id
 		c.path, c.features, c.key = "/v1/reservations/"+id+"/run", []string{f}, "" // sites remember these, and forget
 		c.body = fmt.Sprintf(`{"command":["x"],"dir":"/","key":"task-%d"}`, c.number)
 	case featureDrain:
@@ -231,19 +221,27 @@ func (w *world) requestCall(c *call, feature string) {
 		ready = rng.IntN(9000)
 	}
 	var more strings.Builder
+	c.wants = &wants{most: 1}
+	fmt.Fprintf(&more, `,"name":"c%d"`, c.number)
 	at := pick(rng, []string{"", "harbour", "harbour", "quay", "quay", "open", "licensed"})
 	switch feature {
 	case featureHold, featureConfirm:
 		fmt.Fprintf(&more, `,"hold":%d`, 60+rng.IntN(1800))
 	case featureArray:
-		fmt.Fprintf(&more, `,"array":%d`, 2+rng.IntN(3))
+		c.wants.most = 2 + rng.IntN(3)
+		fmt.Fprintf(&more, `,"array":%d`, c.wants.most)
 	case featureLicence:
 		more.WriteString(`,"software":"solver","licences":1`)
+		c.wants.software, c.wants.licences = "solver", 1
 		at = ""
 	case featureJob:
 		more.WriteString(`,"kind":"job"`)
 	case featureCheckIn:
-		fmt.Fprintf(&more, `,"no_show":%d`, 300+rng.IntN(600))
+		c.wants.noShow = berth.Duration(300 + rng.IntN(600))
+		fmt.Fprintf(&more, `,"no_show":%d`, c.wants.noShow)
+	case featureLimit:
+		c.wants.qos = capped
+		fmt.Fprintf(&more, `,"qos":%q`, capped)
 	}
 	if at != "" {
 		fmt.Fprintf(&more, `,"site":%q`, at)
@@ -258,7 +256,7 @@ func (w *world) requestCall(c *call, feature string) {
 	switch {
 	case feature == featureParts:
 		shape = fmt.Sprintf(`"parts":[{"npe":%d,"duration":%d},{"npe":2,"duration":%d}]`, npe, length, max(60, length-60*rng.IntN(3)))
-	case rng.IntN(5) == 0 && feature != featureJob:
+	case rng.IntN(5) == 0 && feature != featureJob && feature != featureLimit:
 		shape = fmt.Sprintf(`"variants":[{"npe":%d,"duration":%d},{"npe":1,"duration":%d}]`, npe, length, 2*length)
 	}
 	c.body = "{" + shape + more.String() + "}"

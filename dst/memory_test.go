@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/journal"
@@ -59,8 +58,7 @@ func (m *media) image() *media {
 
 // mishap is what befalls one write.
 type mishap struct {
-	takes  time.Duration
-	before func() error // after that time; with an error nothing is written
+	before func() error // with an error nothing is written
 	after  func() error // when all is written; with an error the caller is not told so
 }
 
@@ -92,9 +90,6 @@ func (s *memory) write(ctx context.Context, what string, do func() error) error 
 	var m mishap
 	if s.meets != nil {
 		m = s.meets(what)
-	}
-	if m.takes > 0 {
-		time.Sleep(m.takes)
 	}
 	if m.before != nil {
 		if err := m.before(); err != nil {

@@ -27,11 +27,14 @@ const (
 	featureTask     = "task"
 	featureDrain    = "drain"
 	featureCompact  = "compact"
+	featureSeries   = "series"
+	featureNotice   = "notice"
+	featureLimit    = "limit"
 )
 
 var features = []string{
 	featureRequest, featureHold, featureConfirm, featureModify, featureExtend, featureCancel, featureCheckIn, featureArray, featureParts,
-	featureLicence, featureJob, featureOffer, featureWorkflow, featureTask, featureDrain, featureCompact,
+	featureLicence, featureJob, featureOffer, featureWorkflow, featureTask, featureDrain, featureCompact, featureSeries, featureNotice, featureLimit,
 }
 
 // What goes wrong. A seed has some of these.
@@ -55,11 +58,12 @@ const (
 	faultGone      = "client goes away"
 	faultStream    = "stream breaks"
 	faultClock     = "clock is off"
+	faultReceiver  = "receiver fails"
 )
 
 var faults = []string{
 	faultCrash, faultSlowDisk, faultFullDisk, faultBadWrite, faultLostReply, faultRot, faultRefuses, faultLies, faultSilent, faultLate, faultTwice,
-	faultStale, faultForgets, faultNodes, faultStranger, faultRepeat, faultGone, faultStream, faultClock,
+	faultStale, faultForgets, faultNodes, faultStranger, faultRepeat, faultGone, faultStream, faultClock, faultReceiver,
 }
 
 // plan is what a seed switches on.

@@ -4,18 +4,23 @@ import (
 	"net/http"
 
 	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 )
 
 // plant is a planted fault: what stands between the service and its world, and is wrong. The zero value
 // is none.
 type plant struct {
+	less  less // what of the seed is left out
+	whole bool // the trace has every record
 	wrap  func(journal.Store) journal.Store
 	serve func(h http.Handler, life int) http.Handler
 	// hears is what the service hears of a booking, and sees what it sees of a site.
 	hears func(p *port, want *site.Reservation, o site.Outcome, err error) (site.Outcome, error)
 	sees  func(p *port, s *site.State) *site.State
 	skips func(p *port, name site.Name) bool
+	// told is what sends notices.
+	told func(m service.Messenger, life int) service.Messenger
 }
 
 func (f *plant) journal(s journal.Store) journal.Store {
@@ -47,3 +52,10 @@ func (f *plant) observed(p *port, s *site.State) *site.State {
 }
 
 func (f *plant) forgoes(p *port, name site.Name) bool { return f.skips != nil && f.skips(p, name) }
+
+func (f *plant) messages(m service.Messenger, life int) service.Messenger {
+	if f.told == nil {
+		return m
+	}
+	return f.told(m, life)
+}

@@ -23,7 +23,7 @@ type plantedFault struct {
 
 // planted are faults that a service could have, each with a seed that finds it.
 var planted = []plantedFault{
-	{"an answer comes before its record is durable", 6, func() *plant {
+	{"an answer comes before its record is durable", 15, func() *plant {
 		return &plant{wrap: func(s journal.Store) journal.Store { return &journaltest.Early{Store: s} }}
 	}},
 	{"an effect is settled before its site has said so", 3, func() *plant {
@@ -63,17 +63,8 @@ var planted = []plantedFault{
 	{"a snapshot is one record off", 1, func() *plant {
 		return &plant{wrap: func(s journal.Store) journal.Store { return oneOff{s} }}
 	}},
-	{"an event is left out", 1, func() *plant {
-		return &plant{serve: func(h http.Handler, _ int) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/v1/events" {
-					w = &forgetful{ResponseWriter: w}
-				}
-				h.ServeHTTP(w, r)
-			})
-		}}
-	}},
-	{"a reservation of a promise that is over is not taken down", 1, func() *plant {
+	{"an event is left out", 1, eventLeftOut},
+	{"a reservation of a promise that is over is not taken down", 33, func() *plant {
 		gone := map[string]bool{}
 		return &plant{
 			skips: func(_ *port, name site.Name) bool {
@@ -86,6 +77,33 @@ var planted = []plantedFault{
 			},
 		}
 	}},
+	{"an older snapshot is taken for the newest", 3, func() *plant {
+		return &plant{wrap: func(s journal.Store) journal.Store { return older{s} }}
+	}},
+	{"a server that no longer leads writes", 1, unfenced},
+	{"an event is told again after a restart", 1, eventAgain},
+	{"a hold that has expired is confirmed", 13, revived},
+	{"a no-show is not given back", 5, func() *plant {
+		return rewriting(http.MethodPost, "/v1/requests", func(body []byte) []byte { return ofNoShow.ReplaceAll(body, nil) })
+	}},
+	{"a modification loses the licence", 6, func() *plant {
+		return rewriting(http.MethodPatch, "", func(body []byte) []byte {
+			return bytes.Replace(body, []byte("{"), []byte(`{"software":null,"licences":null,`), 1)
+		})
+	}},
+	{"a member of an array is doubled", 5, doubled},
+	{"an occurrence of a series is given back at a restart", 1, skipsOccurrence},
+	{"a call that is repeated while it is under way is decided twice", 2, decidedTwice},
+	{"a limit is not asked for by an extension", 3, func() *plant {
+		return promoting(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/extend") })
+	}},
+	{"the reservations of others are cancelled", 1, func() *plant {
+		return promoting(func(r *http.Request) bool {
+			return r.Method == http.MethodDelete && strings.HasPrefix(r.URL.Path, "/v1/reservations/")
+		})
+	}},
+	{"a notice is lost by a crash", 8, noticeLost},
+	{"a notice overtakes the one before", 7, overtaken},
 }
 
 // oneOff says of a snapshot that it is of the record before.

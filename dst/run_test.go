@@ -2,7 +2,7 @@ package dst
 
 import (
 	"context"
-	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"testing/synctest"
@@ -15,8 +15,8 @@ import (
 	"github.com/berth-hpc/berth/site/fake"
 )
 
-// run has a seed happen, and returns the digest of all that happened.
-func (w *world) run() string {
+// run has a seed happen.
+func (w *world) run() {
 	for n := range w.plan.lives {
 		last := n == w.plan.lives-1
 		if err := w.begin(); err != nil {
@@ -37,7 +37,6 @@ func (w *world) run() string {
 			break
 		}
 	}
-	return hex.EncodeToString(w.trace.Sum(nil))
 }
 
 // live is what happens in one life.
@@ -46,7 +45,7 @@ func (w *world) live(last bool) {
 	for _, c := range w.calls[max(0, len(w.calls)-40):] { // what was answered is answered again
 		if c.key != "" && (c.status == 0 || time.Since(c.at) < remembered) && !l.isDead() {
 			l.asking.Go(func() { w.ask(l.ctx, l, c) })
-			synctest.Wait()
+			w.moment()
 			w.record("again %d: %d %s", c.number, c.status, c.answer)
 		}
 	}
@@ -82,7 +81,7 @@ func (w *world) next(last bool) {
 
 // pass lets time pass.
 func (w *world) pass(seconds int) {
-	time.Sleep(time.Duration(seconds) * time.Second)
+	time.Sleep(time.Duration(seconds)*time.Second + w.pause("driver"))
 	synctest.Wait()
 	w.watcher.catchUp()
 	w.record("passed %d", seconds)
@@ -125,7 +124,7 @@ func (w *world) misfortune(fault string) {
 	}
 	l.mu.Unlock()
 	switch fault {
-	case faultCrash, faultSlowDisk, faultRepeat, faultGone:
+	case faultCrash, faultSlowDisk, faultRepeat, faultGone, faultReceiver:
 		return // elsewhere
 	case faultRot:
 		k, is := w.kept.(*inMemory)
@@ -172,7 +171,7 @@ func (w *world) misfortune(fault string) {
 		}
 	}
 	l.meet(fault)
-	synctest.Wait()
+	w.moment()
 	w.record("misfortune %s", fault)
 }
 
@@ -214,7 +213,7 @@ func (w *world) settle() {
 		if l.isDead() {
 			return
 		}
-		if wrong = w.inLine(); wrong == nil {
+		if wrong = errors.Join(w.inLine(), w.receiver.owed(l)); wrong == nil {
 			break
 		}
 	}
@@ -233,7 +232,7 @@ func (w *world) settle() {
 	}
 	list, err := w.list()
 	if err == nil {
-		err = w.watcher.check(list)
+		err = errors.Join(w.watcher.check(list), w.claims(list), w.receiver.check(list))
 	}
 	if err != nil && !l.isDead() {
 		w.fault("%w", err)

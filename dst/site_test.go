@@ -64,9 +64,10 @@ type reach struct {
 	life *life
 }
 
-// asked does something at the site, in the time that it takes.
-func asked[T any](r *reach, op string, call func(s *fake.Site) (T, error)) (answer T, err error) {
+// asked does something at the site, about what is named, in the time that it takes.
+func asked[T any](r *reach, op, about string, call func(s *fake.Site) (T, error)) (answer T, err error) {
 	gone := site.Errorf(site.Unreachable, op, "the power has failed here")
+	time.Sleep(r.life.w.pause(r.port.name, op, about))
 	if !r.life.step() {
 		return answer, gone
 	}
@@ -75,7 +76,7 @@ func asked[T any](r *reach, op string, call func(s *fake.Site) (T, error)) (answ
 	answer, err = call(r.port.fake)
 	took := r.port.fake.Elapsed()
 	r.port.turn.Unlock()
-	time.Sleep(time.Duration(took) * time.Second)
+	time.Sleep(time.Duration(took)*time.Second + r.life.w.pause(r.port.name, op, about, "answer"))
 	if !r.life.step() {
 		return answer, gone
 	}
@@ -86,47 +87,47 @@ func asked[T any](r *reach, op string, call func(s *fake.Site) (T, error)) (answ
 type bySelf struct{ *reach }
 
 func (r bySelf) Describe(ctx context.Context) (*site.Description, error) {
-	return asked(r.reach, "describe", func(s *fake.Site) (*site.Description, error) { return s.Describe(ctx) })
+	return asked(r.reach, "describe", "", func(s *fake.Site) (*site.Description, error) { return s.Describe(ctx) })
 }
 
 func (r bySelf) Observe(ctx context.Context) (*site.State, error) {
-	state, err := asked(r.reach, "observe", func(s *fake.Site) (*site.State, error) { return s.Observe(ctx) })
+	state, err := asked(r.reach, "observe", "", func(s *fake.Site) (*site.State, error) { return s.Observe(ctx) })
 	return r.life.w.plant.observed(r.port, state), err
 }
 
 func (r bySelf) Reserve(ctx context.Context, want site.Reservation) (site.Outcome, error) {
-	outcome, err := asked(r.reach, "reserve", func(s *fake.Site) (site.Outcome, error) { return s.Reserve(ctx, want) })
+	outcome, err := asked(r.reach, "reserve", string(want.Name), func(s *fake.Site) (site.Outcome, error) { return s.Reserve(ctx, want) })
 	return r.life.w.plant.booked(r.port, &want, outcome, err)
 }
 
 func (r bySelf) Change(ctx context.Context, want site.Reservation) (site.Outcome, error) {
-	return asked(r.reach, "change", func(s *fake.Site) (site.Outcome, error) { return s.Change(ctx, want) })
+	return asked(r.reach, "change", string(want.Name), func(s *fake.Site) (site.Outcome, error) { return s.Change(ctx, want) })
 }
 
 func (r bySelf) Release(ctx context.Context, name site.Name) error {
 	if r.life.w.plant.forgoes(r.port, name) {
 		return nil
 	}
-	_, err := asked(r.reach, "release", func(s *fake.Site) (bool, error) { return true, s.Release(ctx, name) })
+	_, err := asked(r.reach, "release", string(name), func(s *fake.Site) (bool, error) { return true, s.Release(ctx, name) })
 	return err
 }
 
 func (r bySelf) Submit(ctx context.Context, task site.Task) (site.JobID, error) {
-	return asked(r.reach, "submit", func(s *fake.Site) (site.JobID, error) { return s.Submit(ctx, task) })
+	return asked(r.reach, "submit", task.Key, func(s *fake.Site) (site.JobID, error) { return s.Submit(ctx, task) })
 }
 
 func (r bySelf) Cancel(ctx context.Context, job site.JobID) error {
-	_, err := asked(r.reach, "cancel", func(s *fake.Site) (bool, error) { return true, s.Cancel(ctx, job) })
+	_, err := asked(r.reach, "cancel", string(job), func(s *fake.Site) (bool, error) { return true, s.Cancel(ctx, job) })
 	return err
 }
 
 func (r bySelf) Drain(ctx context.Context, node, reason string) error {
-	_, err := asked(r.reach, "drain", func(s *fake.Site) (bool, error) { return true, s.Drain(ctx, node, reason) })
+	_, err := asked(r.reach, "drain", node, func(s *fake.Site) (bool, error) { return true, s.Drain(ctx, node, reason) })
 	return err
 }
 
 func (r bySelf) Resume(ctx context.Context, node string) error {
-	_, err := asked(r.reach, "resume", func(s *fake.Site) (bool, error) { return true, s.Resume(ctx, node) })
+	_, err := asked(r.reach, "resume", node, func(s *fake.Site) (bool, error) { return true, s.Resume(ctx, node) })
 	return err
 }
 
@@ -134,7 +135,7 @@ func (r bySelf) Resume(ctx context.Context, node string) error {
 type toldToLaunch struct{ bySelf }
 
 func (r toldToLaunch) Launch(ctx context.Context, name site.Name, shares []site.Share) error {
-	_, err := asked(r.reach, "launch", func(s *fake.Site) (bool, error) { return true, s.Launch(ctx, name, shares) })
+	_, err := asked(r.reach, "launch", string(name), func(s *fake.Site) (bool, error) { return true, s.Launch(ctx, name, shares) })
 	return err
 }
 

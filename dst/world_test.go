@@ -2,10 +2,8 @@ package dst
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -48,13 +46,17 @@ type world struct {
 	lives  int
 	events int
 
-	calls   []*call // in the order in which they were made
-	ids     []string
-	offers  []string
-	flows   []string
-	watcher *watcher
+	calls    []*call // in the order in which they were made
+	ids      []string
+	offers   []string
+	offered  map[string]*call // by offer
+	made     map[string]*call // by reservation
+	series   []string
+	flows    []string
+	watcher  *watcher
+	receiver *receiver
 
-	trace  hash.Hash
+	trace  []string // what happened, a line each
 	ledger *ledger
 	wrong  []error
 }
@@ -137,15 +139,8 @@ func (l *life) note(feature string) {
 var errPower = errors.New("the power has failed")
 
 // meets is what befalls a write of the journal in memory.
-func (l *life) meets(what string) mishap {
-	l.mu.Lock()
-	takes := l.slow
-	l.mu.Unlock()
-	if what != "append" { // under a lock, and time stands still in a bubble while others wait for one
-		takes = 0
-	}
+func (l *life) meets(string) mishap {
 	return mishap{
-		takes: takes,
 		before: func() error {
 			if !l.step() {
 				return errPower
@@ -254,12 +249,13 @@ func (w *world) now() berth.Time { return berth.Time(time.Now().Unix()) }
 // newWorld draws what a seed is about.
 func newWorld(t *testing.T, seed uint64, keys *keyring, p *plant, l *ledger) *world {
 	t.Helper()
-	w := &world{t: t, seed: seed, keys: keys, plant: p, trace: sha256.New(), ledger: l}
+	w := &world{t: t, seed: seed, keys: keys, plant: p, ledger: l, offered: map[string]*call{}, made: map[string]*call{}, receiver: newReceiver()}
 	var err error
 	if w.tokens, err = token.Open(keys.folder, "operator", w.now()); err != nil {
 		t.Fatal(err)
 	}
-	w.plan = newPlan(w.draw("plan"))
+	w.plan = planOf(seed)
+	w.plan.leave(p.less)
 	w.driver = w.draw("driver")
 	w.kept = &inMemory{media: newMedia()}
 	if w.plan.disk {
@@ -269,6 +265,7 @@ func newWorld(t *testing.T, seed uint64, keys *keyring, p *plant, l *ledger) *wo
 		{Name: "open", Pools: []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Early}}},
 		{Name: "licensed", Pools: []berth.Pool{{Name: "p", PEs: 16, Binding: berth.Late}}, Software: []berth.Software{{Name: "solver", Licences: 2}}},
 	}}
+	w.config.Limits = cappedLimits()
 	w.port("harbour", fake.Nodes(4, 4), site.UnitNode, berth.Early)
 	w.port("quay", fake.Nodes(3, 2), site.UnitCore, berth.Late)
 	w.watcher = newWatcher(w)
@@ -306,7 +303,7 @@ func (w *world) begin() error {
 		}
 	}
 	l.host, err = service.Open(context.Background(), service.Options{
-		Config: w.config, Journal: w.plant.journal(store), Version: "test", SnapshotEvery: w.plan.snapshotEvery, Keep: w.plan.keep,
+		Config: w.config, Journal: paced(l, w.plant.journal(store)), Version: "test", SnapshotEvery: w.plan.snapshotEvery, Keep: w.plan.keep,
 		Managers: managers, Log: slog.New(&listening{l}),
 		Clock: w.clock, Monotonic: func() time.Duration { return time.Since(began) }, Uptime: func() (string, time.Duration) { return "", 0 },
 	})
@@ -319,6 +316,9 @@ func (w *world) begin() error {
 	l.handler = w.plant.answers(api.New(api.Options{Service: l.host, Tokens: w.tokens}), w.lives)
 	synctest.Wait()
 	w.watcher.attach(l)
+	if w.plan.has(featureNotice) {
+		w.receiver.attach(l)
+	}
 	synctest.Wait()
 	return nil
 }
@@ -350,8 +350,7 @@ func (w *world) fault(format string, args ...any) {
 
 // record adds to the trace, which is the same for the same seed.
 func (w *world) record(format string, args ...any) {
-	fmt.Fprintf(w.trace, "%d ", time.Now().UnixMilli())
-	fmt.Fprintf(w.trace, format+"\n", args...)
+	w.trace = append(w.trace, fmt.Sprintf("%d ", time.Now().UnixNano())+fmt.Sprintf(format, args...))
 	if *tracing {
 		w.t.Logf("%s "+format, append([]any{time.Now().UTC().Format("15:04:05.000")}, args...)...)
 	}

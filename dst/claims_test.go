@@ -1,0 +1,222 @@
+package dst
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/policy"
+	"github.com/berth-hpc/berth/service"
+)
+
+// What clients know by themselves: what they asked for, by the name that each call gives its reservations, and what
+// was over when they asked. The service is judged by that, and not by what it says about itself.
+
+// wants is what a call asks for: how many reservations there may be, and what all of them have.
+type wants struct {
+	most     int
+	noShow   berth.Duration
+	software string
+	licences berth.Count
+	qos      string
+}
+
+// The limits of a QOS, for users: how long a reservation may be, and how many there may be.
+const (
+	capped     = "capped"
+	cappedSpan = berth.Duration(5400)
+	cappedLive = 4
+)
+
+// cappedLimits are the rows of the table.
+func cappedLimits() policy.Limits {
+	scope := policy.Scope{Role: string(service.User), QOS: capped}
+	return policy.Limits{{Scope: scope, Name: policy.LimitLength, Value: int64(cappedSpan)}, {Scope: scope, Name: policy.LimitActive, Value: cappedLive}}
+}
+
+// learn notes what an answer names.
+func (w *world) learn(c *call) {
+	_, body, _ := strings.Cut(c.answer, "\n")
+	var said struct {
+		ID     string
+		Series struct {
+			ID          string
+			Occurrences []struct{ ID string }
+		}
+		Offers   []struct{ ID string }
+		Array    []struct{ ID string }
+		Workflow struct{ ID string }
+	}
+	if json.Unmarshal([]byte(body), &said) != nil {
+		return
+	}
+	root := w.root(c)
+	if said.ID != "" {
+		w.made[said.ID] = root
+	}
+	if said.Workflow.ID != "" {
+		w.flows = append(w.flows, said.Workflow.ID)
+	}
+	switch {
+	case said.Series.ID != "" && c.wants != nil:
+		w.series = append(w.series, said.Series.ID)
+		for _, o := range said.Series.Occurrences {
+			if o.ID != "" {
+				w.ids, w.made[o.ID] = append(w.ids, o.ID), root
+			}
+		}
+	case said.ID != "" && len(said.Array) == 0:
+		w.ids = append(w.ids, said.ID)
+	}
+	for _, of := range said.Array {
+		w.ids = append(w.ids, of.ID)
+		w.made[of.ID] = root
+	}
+	for _, o := range said.Offers {
+		if o.ID != "" {
+			w.offers = append(w.offers, o.ID)
+			w.offered[o.ID] = root
+		}
+	}
+}
+
+// root returns the call that asked first for what a call is about: reservations that follow from it are named after that.
+func (w *world) root(c *call) *call {
+	switch {
+	case c.wants != nil:
+		return c
+	case strings.HasPrefix(c.path, "/v1/offers/"):
+		return w.offered[c.about]
+	}
+	return w.made[c.about]
+}
+
+// heard judges the answer to a call about a reservation that was over, as its client had heard, when it was called.
+func (w *world) heard(c *call, wasOver bool) {
+	if wasOver && c.status < 300 && c.method != "DELETE" {
+		w.fault("%s %s %s is answered %d %s, and the reservation was over", c.method, c.path, c.body, c.status, c.answer)
+	}
+}
+
+// number returns the number of the call that a reservation is named after; ok is false if it is named after none.
+func number(name string) (n int, ok bool) {
+	rest, named := strings.CutPrefix(name, "c")
+	end := 0
+	for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
+		end++
+	}
+	n, err := strconv.Atoi(rest[:end])
+	return n, named && err == nil
+}
+
+// whole returns the id of the series of an occurrence, or of the reservation itself.
+func whole(id string) string {
+	id, _, _ = strings.Cut(id, ".")
+	return id
+}
+
+// claims returns what of all reservations goes against what clients know.
+func (w *world) claims(list []service.Reservation) error {
+	cancelled, checked, raised := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	most := map[int]int{}
+	owner := map[string]string{}
+	for i := range list {
+		owner[list[i].ID] = list[i].Request.User
+	}
+	for _, c := range w.calls {
+		done := c.status == 0 || c.status < 300
+		switch {
+		case c.method == "DELETE" || strings.HasSuffix(c.path, "/cancel"):
+			cancelled[c.about] = true
+		case strings.HasSuffix(c.path, "/check-in") || strings.HasSuffix(c.path, "/run"):
+			checked[c.about] = true
+		case c.user == "operator" && c.about != "": // who has no such limits
+			raised[c.about] = true
+		case strings.HasPrefix(c.path, "/v1/offers/") && done && w.offered[c.about] != nil:
+			most[w.offered[c.about].number]++
+		}
+		if of := owner[c.about]; c.status != 0 && c.status < 300 && of != "" && of != c.user && c.user != "operator" {
+			return fmt.Errorf("%s %s of %s is answered %d, and the reservation is of %s", c.method, c.path, c.user, c.status, of)
+		}
+	}
+	have := map[int]int{}
+	live := 0
+	for i := range list {
+		r := &list[i]
+		n, named := number(r.Request.Name)
+		if !named || n < 1 || n > len(w.calls) || w.calls[n-1].wants == nil {
+			continue
+		}
+		c := w.calls[n-1]
+		if r.State != service.Refused {
+			have[n]++
+		}
+		if have[n] > c.wants.most+most[n] {
+			return fmt.Errorf("%s %s by %s has %d reservations, the last one %s; want %d", c.path, c.body, c.user, have[n], r.ID, c.wants.most+most[n])
+		}
+		q := &r.Request
+		if q.User != c.user || q.NoShow != c.wants.noShow || q.Software != c.wants.software || q.Licences != c.wants.licences || q.QOS != c.wants.qos {
+			return fmt.Errorf("%s of %s has no_show %d, software %q, %d licences and qos %q; %s asked for %s", r.ID, q.User, q.NoShow, q.Software, q.Licences, q.QOS, c.user, c.body)
+		}
+		if r.State == service.Cancelled && !cancelled[r.ID] && !cancelled[whole(r.ID)] {
+			return fmt.Errorf("%s is cancelled, which no client asked for", r.ID)
+		}
+		if r.CheckedIn && q.NoShow > 0 && !checked[r.ID] && r.State == service.Active {
+			return fmt.Errorf("%s is in use, which no client told", r.ID)
+		}
+		if q.QOS != capped || c.user == "operator" || r.State.Over() || r.State == service.Pending {
+			continue
+		}
+		live++
+		for _, a := range r.Allotments {
+			if length := a.End.Sub(a.Start); length > cappedSpan && !raised[r.ID] {
+				return fmt.Errorf("%s of %s lasts %d s, and its QOS allows %d", r.ID, q.User, length, cappedSpan)
+			}
+		}
+	}
+	if live > cappedLive+w.raised() {
+		return fmt.Errorf("%d reservations of the QOS %s are live, and it allows %d", live, capped, cappedLive)
+	}
+	return nil
+}
+
+// raised is how many reservations the operator, who has no such limit, may have added to those of the QOS.
+func (w *world) raised() (n int) {
+	for _, c := range w.calls {
+		if c.user == "operator" && strings.HasPrefix(c.path, "/v1/offers/") {
+			n++
+		}
+	}
+	return n
+}
+
+// seriesCall asks for a series, or gives back some of one.
+func (w *world) seriesCall(c *call, id string) {
+	rng := w.driver
+	c.features = []string{featureSeries}
+	if rng.IntN(4) == 0 {
+		c.path, c.about = "/v1/series/"+id+"/cancel", id
+		if c.body = "{}"; rng.IntN(2) == 0 {
+			from := 1 + rng.IntN(3)
+			c.body = fmt.Sprintf(`{"from":%d,"to":%d}`, from, from)
+		}
+		return
+	}
+	times := 2 + rng.IntN(3)
+	c.path, c.wants = "/v1/series", &wants{most: times}
+	held := ""
+	if rng.IntN(4) == 0 {
+		held = `,"hold":600`
+	}
+	c.body = fmt.Sprintf(`{"name":"c%d","npe":%d,"duration":%d,"repeat":"hourly","times":%d,"at_least":1,"window":%d%s}`,
+		c.number, 1+rng.IntN(2), 300+60*rng.IntN(10), times, 1200+60*rng.IntN(30), held)
+}
+
+// isOver reports whether a reservation is over, as its client has heard.
+func (h *watcher) isOver(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return service.State(h.states[id]).Over()
+}
