@@ -245,6 +245,10 @@ func TestOnlyFreshRecordsAreAppended(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, c.code)
 		}
 	}
+	_, _, err := Fresh(last, list[6:], at)
+	if coded, is := errors.AsType[*berth.Error](err); !is || coded.Msg != "record 7 after record 5; it must be 6" {
+		t.Errorf("a gap: %v", err)
+	}
 	world := errors.New("no answer")
 	if _, _, err := Fresh(last, list[2:], func(uint64) (Hash, error) { return Hash{}, world }); !errors.Is(err, world) {
 		t.Errorf("the log cannot be asked: %v", err)
