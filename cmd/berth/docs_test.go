@@ -119,7 +119,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 }
 
 // Every file among the examples reads: the configurations hold up to a start, and the
-// workflow can be planned.
+// workflow can be planned. Where the examples keep data only the system's user may write.
 func TestExampleConfigurations(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "examples", "*.yaml"))
 	if err != nil || len(files) < 2 {
@@ -133,7 +133,7 @@ func TestExampleConfigurations(t *testing.T) {
 			}
 			continue
 		}
-		if code := run([]string{"serve", "--check", "--config", path}, strings.NewReader(""), &out, &messages); code != 0 || !strings.HasPrefix(out.String(), "valid: ") {
+		if code := run([]string{"serve", "--check", "--config", path, "--data", filepath.Join(t.TempDir(), "data")}, strings.NewReader(""), &out, &messages); code != 0 || !strings.HasPrefix(out.String(), "valid: ") {
 			t.Errorf("%s: exit %d: %s%s", path, code, out.String(), messages.String())
 		}
 	}
