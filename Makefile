@@ -65,9 +65,16 @@ simulate: build ## replay a small log under every policy and draw the schedules
 	bin/berth sim --workload examples/first-light.swf --pes 64 --policy all --plot out/first-light.svg --schedule out/first-light.jsonl
 	@echo && echo "Look at:" && ls out/first-light*
 
+# Where a person waits, tests draw a quarter of their random cases (internal/effort, and rapid's 100 checks). CI draws
+# all, and so does go test by itself.
+ifneq ($(CI),true)
+test: export BERTH_EFFORT := quarter
+test: export RAPID_CHECKS := 25
+endif
+
 # What CI adds is cross, which compiles everything three times more, race, and slurms. The tests need no
 # go vet, whose analyzers are among those of lint.
-test: lint build ## format, lint, build, and all tests
+test: lint build ## format, lint, build, and all tests; outside CI with a quarter of the random cases
 	@others=$$(go list ./... | grep -vxF "$$(go list $(COMPUTE))"); set -x; \
 	nice -n 19 go test -vet=off -timeout 45m $(TESTFLAGS) $(COMPUTE) & compute=$$!; \
 	go test -vet=off -timeout 45m $(TESTFLAGS) $(LONGEST) $$others && passed=0 || passed=$$?; \

@@ -1,7 +1,6 @@
 package calendar
 
 import (
-	"flag"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -10,9 +9,10 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/bitset"
+	"github.com/berth-hpc/berth/internal/effort"
 )
 
-var earlyOps = flag.Int("early.ops", 24_000, "random operations of TestEarlyEqualsPlain")
+var earlyOps = effort.Flag("early.ops", 24_000, "random operations of TestEarlyEqualsPlain")
 
 // earlyWorld is a fast and a plain calendar that are treated alike.
 type earlyWorld struct {
@@ -306,7 +306,7 @@ func newEarlyWorld(rng *rand.Rand) *earlyWorld {
 // change, all records.
 func TestEarlyEqualsPlain(t *testing.T) {
 	const life = 400
-	for seed := range uint64(*earlyOps/life + 1) {
+	for seed := range uint64(earlyOps()/life + 1) {
 		w := newEarlyWorld(rand.New(rand.NewPCG(seed, 1)))
 		for i := range life {
 			if err := w.step(); err != nil {

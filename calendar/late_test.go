@@ -1,7 +1,6 @@
 package calendar
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,9 +9,10 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/effort"
 )
 
-var lateOps = flag.Int("late.ops", 2000, "random operations per distribution against the plain form")
+var lateOps = effort.Flag("late.ops", 2000, "random operations per distribution against the plain form")
 
 // lateWorld is one distribution of random operations: times within span of
 // origin, durations up to length, sizes up to pes of size, and how often each
@@ -61,7 +61,7 @@ func TestLateEqualsPlain(t *testing.T) {
 				d := lateDuel{t: t, w: w, rng: rand.New(rand.NewPCG(seed, 7)), now: w.origin}
 				d.fast = newFastLate(w.size).(*fastLate)
 				d.plain = NewPlain(w.size, berth.Late)
-				ops := *lateOps
+				ops := lateOps()
 				if w.seldom >= 50 {
 					ops = min(ops, 10_000) // the plain form is slow with many records
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/internal/effort"
 )
 
 // asker asks an engine among workflows what would be, and has that done in an engine that is
@@ -250,7 +251,7 @@ func sameTimes(a, b []berth.Allotment) bool {
 // What is offered is promised when it is taken at once, and what is foretold becomes so.
 func TestWhatIsToldBecomesSo(t *testing.T) {
 	cells := map[string]int{}
-	first, last := uint64(1), uint64(80)
+	first, last := uint64(1), uint64(effort.Cases(80))
 	if testing.Short() {
 		last /= 6
 	}
@@ -278,7 +279,7 @@ func TestWhatIsToldBecomesSo(t *testing.T) {
 		"offer as_asked", "offer earlier", "offer later", "offer fewer_pes", "offer shorter", "offer other_site", "workflow offer", "planned",
 		"foretold confirm", "foretold extend", "foretold modify", "foretold refused extend", "foretold refused modify",
 	} {
-		if cells[cell] < 5 {
+		if effort.Full() && cells[cell] < 5 {
 			t.Errorf("%s: %d times, want 5", cell, cells[cell])
 		}
 		t.Logf("%s: %d times", cell, cells[cell])

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -144,7 +145,7 @@ func (o *holdings) event() (string, engine.Event) {
 // error changes nothing.
 func TestTasksOfWorkflowsAreTreatedAsReservations(t *testing.T) {
 	done := map[string]int{}
-	for seed := range uint64(100) {
+	for seed := range uint64(effort.Cases(100)) {
 		o := drawOwned(seed)
 		o.e = newEngine(t, o.config)
 		folded := newEngine(t, o.config)
@@ -194,7 +195,7 @@ func TestTasksOfWorkflowsAreTreatedAsReservations(t *testing.T) {
 	slices.Sort(table)
 	t.Logf("%s", strings.Join(table, "\n"))
 	for _, what := range []string{"modify", "extend", "cancel", "confirm", "check in", "report", "finish", "reject", "relocate"} {
-		if done[what+" a task"]+done[what+" a task: error"] < 30 {
+		if effort.Full() && done[what+" a task"]+done[what+" a task: error"] < 30 {
 			t.Errorf("%s a task: %d times", what, done[what+" a task"])
 		}
 	}

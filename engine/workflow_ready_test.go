@@ -12,6 +12,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -125,7 +126,7 @@ func (c *readyCase) decided(t *testing.T, ready, last bool) (string, bool, bool)
 // last change, number and hash, whatever happened since it was made.
 func TestAPlanMadeReadyIsDecidedAlike(t *testing.T) {
 	used, conflicts, given := 0, 0, 0
-	for seed := range uint64(400) {
+	for seed := range uint64(effort.Cases(400)) {
 		c := drawReady(rand.New(rand.NewPCG(seed, 15)))
 		last := seed%2 == 0
 		fast, quick, _ := c.decided(t, true, last)
@@ -142,7 +143,7 @@ func TestAPlanMadeReadyIsDecidedAlike(t *testing.T) {
 			given++
 		}
 	}
-	if used < 100 || conflicts < 20 || given < 20 {
+	if effort.Full() && (used < 100 || conflicts < 20 || given < 20) {
 		t.Errorf("%d were used, %d in conflict, %d decided otherwise", used, conflicts, given)
 	}
 	t.Logf("%d were used, %d in conflict, %d decided otherwise", used, conflicts, given)

@@ -36,7 +36,7 @@ type wrongClock struct {
 // its PEs at its time, and no task ends but by itself or with its reservation.
 func TestAWrongClockEndsNothingAtAManagedSite(t *testing.T) {
 	tasks, compared := 0, 0
-	for seed := range *storms {
+	for seed := range storms() {
 		unit := []site.Unit{site.UnitNode, site.UnitCore}[seed%2]
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			inHarbour(t, unit, func(t *testing.T, w *harbour) {
@@ -65,7 +65,7 @@ func TestAWrongClockEndsNothingAtAManagedSite(t *testing.T) {
 			})
 		})
 	}
-	if t.Logf("%d tasks, %d promises compared", tasks, compared); tasks < *storms || compared < 20**storms {
+	if t.Logf("%d tasks, %d promises compared", tasks, compared); tasks < storms() || compared < 20*storms() {
 		t.Errorf("%d tasks, %d promises compared; the test must see more", tasks, compared)
 	}
 }

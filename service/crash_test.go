@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/check"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/internal/withparent"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/postgres"
@@ -27,7 +27,7 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-var rounds = flag.Int("service.rounds", 20, "how many times the service is killed")
+var rounds = effort.Flag("service.rounds", 20, "how many times the service is killed")
 
 // crashPlace tells a child process where its journal is.
 const crashPlace = "BERTH_SERVICETEST_PLACE"
@@ -294,7 +294,7 @@ func killAgain(t *testing.T, place string, env []string, enough func(crashStore)
 	}
 	told := answers{}
 	rng := rand.New(rand.NewPCG(5, 20))
-	n := *rounds
+	n := rounds()
 	if testing.Short() {
 		n = min(n, 3)
 	}

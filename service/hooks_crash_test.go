@@ -3,7 +3,6 @@ package service_test
 import (
 	"bufio"
 	"context"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,11 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/notice"
 	"github.com/berth-hpc/berth/service"
 )
 
-var noticeRounds = flag.Int("service.noticerounds", 2, "how many times a service that sends notices is killed")
+var noticeRounds = effort.Flag("service.noticerounds", 2, "how many times a service that sends notices is killed")
 
 // crashHooks tells a child process to send notices too, and to tell each on standard output when its receiver
 // has it.
@@ -100,7 +100,7 @@ func TestKilledServiceLosesNoNotice(t *testing.T) {
 	}
 	h := &heard{told: answers{}, kinds: map[string][]string{}, numbers: map[uint64]string{}}
 	rng := rand.New(rand.NewPCG(5, 23))
-	for round := range *noticeRounds {
+	for round := range noticeRounds() {
 		if err := killed(t.Context(), program, []string{crashPlace + "=" + place, crashHooks + "=yes"}, 50+rng.IntN(150), time.Duration(rng.IntN(20_000))*time.Microsecond, h); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
@@ -150,5 +150,5 @@ func TestKilledServiceLosesNoNotice(t *testing.T) {
 	if len(h.told) == 0 || len(h.numbers) == 0 || len(h.wrong) > 0 {
 		t.Errorf("%d answers, %d notices: %v", len(h.told), len(h.numbers), h.wrong)
 	}
-	t.Logf("%d answers, %d notices over %d rounds, %d of them twice", len(h.told), len(h.numbers), *noticeRounds, h.again)
+	t.Logf("%d answers, %d notices over %d rounds, %d of them twice", len(h.told), len(h.numbers), noticeRounds(), h.again)
 }

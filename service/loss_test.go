@@ -3,7 +3,6 @@ package service_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/journaltest"
 	"github.com/berth-hpc/berth/journal/sqlite"
@@ -18,7 +18,7 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-var lossSeeds = flag.Int("service.losses", 2, "from how many seeds services lose power")
+var lossSeeds = effort.Flag("service.losses", 2, "from how many seeds services lose power")
 
 // losses is how many times in a run of a service the power fails.
 const losses = 8
@@ -107,7 +107,7 @@ func loseAt(t *testing.T, seed uint64, compacts bool, wrap func(journal.Store) j
 // Whatever was answered is there after a loss of power that takes all that was
 // not synced, at any moment.
 func TestLossOfPowerKeepsWhatWasAnswered(t *testing.T) {
-	for seed := range uint64(*lossSeeds) {
+	for seed := range uint64(lossSeeds()) {
 		if err := loseAt(t, seed, false, func(s journal.Store) journal.Store { return s }); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
@@ -116,7 +116,7 @@ func TestLossOfPowerKeepsWhatWasAnswered(t *testing.T) {
 
 // So it is when the service drops its history meanwhile.
 func TestLossOfPowerWhileCompactingKeepsWhatWasAnswered(t *testing.T) {
-	for seed := range uint64(*lossSeeds) {
+	for seed := range uint64(lossSeeds()) {
 		if err := loseAt(t, seed, true, func(s journal.Store) journal.Store { return s }); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}

@@ -2,25 +2,25 @@ package service_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/fake"
 )
 
-var storms = flag.Int("service.storms", 20, "how many random histories in front of a site")
+var storms = effort.Flag("service.storms", 20, "how many random histories in front of a site")
 
 // In random histories of requests, failing nodes, jobs and reservations of
 // others, restarts and faults of every kind, no PE is promised twice at any time;
 // once the faults are over, site and service are in line. A failure names the
 // seed.
 func TestStorm(t *testing.T) {
-	for seed := range *storms {
+	for seed := range storms() {
 		unit := []site.Unit{site.UnitNode, site.UnitCore}[seed%2]
 		many := seed/2%2 == 0
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

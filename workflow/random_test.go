@@ -1,27 +1,27 @@
 package workflow_test
 
 import (
-	"flag"
 	"math/rand/v2"
 	"strconv"
 	"testing"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/workflow"
 )
 
 // instances is how many random problems the comparisons with the plain form
 // take.
-var instances = flag.Int("instances", 1000, "random problems on which planners are compared with the plain form")
+var instances = effort.Flag("instances", 1000, "random problems on which planners are compared with the plain form")
 
 // compared returns how many problems to compare on.
 func compared(tb testing.TB) int {
 	tb.Helper()
 	if testing.Short() {
-		return min(*instances, 100)
+		return min(instances(), 100)
 	}
-	return *instances
+	return instances()
 }
 
 // randomProblem draws a small problem that has everything: tasks in no

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -17,9 +16,11 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/berth-hpc/berth/internal/effort"
 )
 
-var killRounds = flag.Int("kill.rounds", 20, "how many times TestKilledServiceAnswersAgain kills the service")
+var killRounds = effort.Flag("kill.rounds", 20, "how many times TestKilledServiceAnswersAgain kills the service")
 
 // keyedCall is what a caller asked for under a key, and the first answer.
 type keyedCall struct {
@@ -218,7 +219,7 @@ func TestKilledServiceAnswersAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	compared, unanswered := 0, 0
-	for round := range *killRounds + 1 {
+	for round := range killRounds() + 1 {
 		var log bytes.Buffer
 		server := exec.CommandContext(t.Context(), "berth", "serve", "--data", data, "--listen", address, "--config", config)
 		server.Stderr, server.Stdout = &log, &log
@@ -269,7 +270,7 @@ func TestKilledServiceAnswersAgain(t *testing.T) {
 				t.Errorf("round %d: %s %s %s under %s: %d %s\nwas answered %d %s", round, c.method, c.path, c.body, c.key, status, answer, c.status, first)
 			}
 		}
-		if round == *killRounds || t.Failed() {
+		if round == killRounds() || t.Failed() {
 			_ = server.Process.Kill()
 			_ = server.Wait() // it was killed
 			break
@@ -300,8 +301,8 @@ func TestKilledServiceAnswersAgain(t *testing.T) {
 	for _, pair := range slices.Sorted(maps.Keys(a.pairs)) {
 		t.Logf("%6d %s", a.pairs[pair], pair)
 	}
-	t.Logf("%d answers compared in %d rounds, %d calls answered after a kill", compared, *killRounds, unanswered)
-	if compared < 100*min(*killRounds, 5) {
+	t.Logf("%d answers compared in %d rounds, %d calls answered after a kill", compared, killRounds(), unanswered)
+	if compared < 100*min(killRounds(), 5) {
 		t.Errorf("only %d answers were compared", compared)
 	}
 }

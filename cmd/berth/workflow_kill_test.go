@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -16,9 +15,10 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/internal/effort"
 )
 
-var flowRounds = flag.Int("workflow.rounds", 10, "how many times TestKilledServiceKeepsWorkflows kills the service")
+var flowRounds = effort.Flag("workflow.rounds", 10, "how many times TestKilledServiceKeepsWorkflows kills the service")
 
 // killed is a service that is killed and started again over the same data.
 type killed struct {
@@ -120,7 +120,7 @@ func TestKilledServiceKeepsWorkflows(t *testing.T) {
 	}
 	var answered, asked []string
 	inFlight := 0
-	for round := range *flowRounds {
+	for round := range flowRounds() {
 		k.start()
 		for n := range 2 {
 			id := fmt.Sprintf("w%d-%d", round, n)
@@ -176,8 +176,8 @@ func TestKilledServiceKeepsWorkflows(t *testing.T) {
 			}
 		}
 	}
-	if inFlight < *flowRounds/2 {
-		t.Errorf("%d workflows ran when the service was killed, want %d", inFlight, *flowRounds/2)
+	if inFlight < flowRounds()/2 {
+		t.Errorf("%d workflows ran when the service was killed, want %d", inFlight, flowRounds()/2)
 	}
 	t.Logf("%d workflows answered, %d ran when the service was killed", len(answered), inFlight)
 }

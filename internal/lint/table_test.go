@@ -23,6 +23,7 @@ var table = []room{
 	{path: "internal/recurrence", imports: []string{"."}},
 	{path: "internal/bytesize", pure: true, imports: []string{"."}},
 	{path: "internal/yamltree", imports: []string{"."}},
+	{path: "internal/effort"},     // imported by tests only
 	{path: "internal/realdata"},   // imported by tests only
 	{path: "internal/withparent"}, // imported by tests only
 	{path: "internal/heardlog"},   // imported by tests only
@@ -47,7 +48,7 @@ var table = []room{
 	{path: "journal", imports: []string{"."}},
 	{path: "journal/record", imports: []string{".", "engine", "engine/change", "journal", "internal/wire"}},
 	{path: "examples/embed", imports: []string{".", "engine", "engine/change", "journal/record"}},
-	{path: "journal/journaltest", imports: []string{".", "journal"}}, // imported by tests only
+	{path: "journal/journaltest", imports: []string{".", "internal/effort", "journal"}}, // imported by tests only
 	{path: "journal/sqlite", imports: []string{".", "journal"}},
 	{path: "journal/sqlite/lossy"}, // imported by tests only
 	{path: "journal/postgres", imports: []string{".", "journal"}},

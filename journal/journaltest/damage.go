@@ -12,6 +12,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/journal"
 )
 
@@ -98,7 +99,7 @@ func damages(t *testing.T, path string, a Adapter, rng *rand.Rand) []damaged {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 8 * max(a.Cases, 1)
+	n := effort.Cases(8 * max(a.Cases, 1))
 	if testing.Short() {
 		n = 2
 	}
@@ -109,7 +110,7 @@ func damages(t *testing.T, path string, a Adapter, rng *rand.Rand) []damaged {
 		flipped[at] ^= bit
 		list = append(list, damaged{fmt.Sprintf("byte %d with bit %#x flipped", at, bit), flipped})
 	}
-	for range n / 4 {
+	for range max(n/4, 1) {
 		at := rng.IntN(len(content))
 		list = append(list, damaged{fmt.Sprintf("cut short to %d of %d bytes", at, len(content)), content[:at]})
 		zeroed := slices.Clone(content)

@@ -10,17 +10,21 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/journal"
 )
 
 // testFaults lets each operation of a small run fail in each way, one run for each; few
-// of them unless there are many cases.
+// of them unless there are many cases, and fewer still with little effort.
 func testFaults(t *testing.T, a Adapter) {
 	for _, how := range disk(t, a).Faults() {
 		t.Run(strings.ReplaceAll(how, " ", "-"), func(t *testing.T) {
 			step := 9
-			if a.Cases > 1 {
+			switch {
+			case a.Cases > 1:
 				step = 1
+			case !effort.Full():
+				step = 27
 			}
 			runs, told := 0, 0
 			for at := 0; ; at += step {

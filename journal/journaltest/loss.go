@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/journal"
 )
 
@@ -55,7 +56,7 @@ func disk(t *testing.T, a Adapter) Disk {
 }
 
 func testLoss(t *testing.T, a Adapter) {
-	seeds := 2 * max(a.Cases, 1)
+	seeds := effort.Cases(2 * max(a.Cases, 1))
 	if testing.Short() {
 		seeds = 1
 	}
