@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/effort"
 )
 
 // splitmix is the generator of the comparison workloads.
@@ -80,7 +81,8 @@ func TestEarlyLoadsEqualPlain(t *testing.T) {
 		plain, fast := NewPlain(w.n, berth.Early), newFastEarly(w.n).(*early)
 		rng := rand.New(rand.NewPCG(1, 2))
 		var live []Block
-		for i, q := range w.requests(w.r * 3 / 2) {
+		warm := effort.Cases(w.r)
+		for i, q := range w.requests(warm * 3 / 2) {
 			a, okA := plain.Find(q, w.rule)
 			b, okB := fast.Find(q, w.rule)
 			if err := sameFit(a, okA, b, okB); err != nil {
@@ -96,7 +98,7 @@ func TestEarlyLoadsEqualPlain(t *testing.T) {
 				}
 				live = append(live, block)
 			}
-			if i >= w.r && len(live) > 0 {
+			if i >= warm && len(live) > 0 {
 				k := rng.IntN(len(live))
 				block := live[k]
 				live[k] = live[len(live)-1]
