@@ -3,6 +3,7 @@
 package local_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -202,5 +203,32 @@ func TestATaskThatCannotBeReadIsKept(t *testing.T) {
 	s = open(t, dir)
 	if job := ended(t, s, id); job.Result.Ending != site.Completed {
 		t.Errorf("%+v", job)
+	}
+}
+
+// What is sent to the programs of a terminal that closes ends neither a shepherd nor its task.
+func TestAShepherdOutlivesTheTerminal(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	s := open(t, dir)
+	one := task(t, reserveNow(t, s, 0), "k", "/bin/sh", "-c", "while ! [ -e go ]; do sleep 0.05; done; exit 3")
+	one.Dir = work
+	id := submit(t, s, one)
+	var started struct{ Shepherd struct{ PID int } }
+	if !eventually(20*time.Second, func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, "jobs", string(id), "started.json"))
+		return err == nil && json.Unmarshal(text, &started) == nil && started.Shepherd.PID > 0
+	}) {
+		t.Fatal("it does not begin")
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if err := syscall.Kill(started.Shepherd.PID, signal); err != nil {
+			t.Fatalf("%v: %v", signal, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(work, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if job := ended(t, s, id); job.Result.Ending != site.Failed || job.Result.Code != 3 {
+		t.Errorf("%+v, want an end with code 3", job)
 	}
 }
