@@ -19,7 +19,7 @@ import (
 const (
 	// costPatience is how long an answer with offers waits for what they cost. Without it they come after that.
 	costPatience = 5 * time.Second
-	// maxForeseen is how many jobs of all managed sites are foreseen. A pass looks at these in some milliseconds.
+	// maxForeseen is how many jobs of all managed sites are foreseen: with 10,000 the engine's own bound is met after a hundred passes.
 	maxForeseen = 10_000
 )
 
