@@ -68,7 +68,7 @@ func (h *hearers) goOn(before *hearers) {
 	before.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.log = append(log[:len(log):len(log)], h.log...) // what it has told itself since is later
+	h.log = append(slices.Clip(log), h.log...) // what it has told itself since is later
 	h.kept, h.cost, h.lost = h.kept+kept, h.cost+cost, lost
 	h.last = max(h.last, last)
 }

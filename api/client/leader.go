@@ -42,13 +42,14 @@ func (c *Client) atLeader(r *http.Request, answer *http.Response) (*http.Respons
 			}
 		}
 		led, err := c.http.Do(again) //nolint:bodyclose // the caller closes it
-		if err != nil && r.Context().Err() != nil {
+		switch {
+		case err == nil:
+			answer = led
+			continue
+		case r.Context().Err() != nil:
 			return nil, c.unreachable(r.Context(), err)
 		}
-		if err != nil {
-			break // the answer says who leads; it cannot be reached from here
-		}
-		answer = led
+		break // the answer says who leads; it cannot be reached from here
 	}
 	return answer, nil
 }

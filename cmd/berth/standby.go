@@ -184,6 +184,9 @@ func (s *serving) follow(ctx context.Context, before *leading) (_ *leading, err 
 	case a = <-taken:
 	}
 	if a.err != nil {
+		if ctx.Err() != nil { // it was told to stop, and waits for the journal no more
+			a.err = nil
+		}
 		return nil, errors.Join(a.err, s.served.end(b.host))
 	}
 	b.taken.Store(true)
@@ -351,11 +354,11 @@ func (b *follower) Leader(ctx context.Context) string {
 		l := b.leader.Load()
 		switch {
 		case b.leads.Load():
-			return b.serving.address()
+			return b.address()
 		case b.taken.Load():
 		case l == nil || l.Free:
 			return ""
-		case l.Ready && l.Address != b.serving.address():
+		case l.Ready && l.Address != b.address():
 			return l.Address
 		}
 		select {
@@ -388,7 +391,7 @@ func (b *follower) words() string {
 	switch {
 	case l == nil || l.Free:
 		return "no service leads at the moment; try again"
-	case l.Address == b.serving.address():
+	case l.Address == b.address():
 		return "it is about to lead; try again"
 	}
 	return cmp.Or(l.Address, l.Holder) + " leads"
