@@ -159,6 +159,11 @@ var endpoints = []endpoint{
 		params: poolParams, status: http.StatusOK, answer: form.Rows{}, do: (*call).rows,
 	},
 	{
+		method: http.MethodGet, path: "/v1/gantt/named", id: "gantt-named", role: service.Viewer,
+		about:  "Get the numbers of bars whose user, name or id contains a text, of those whose owner you see.",
+		params: namedParams, status: http.StatusOK, answer: form.Named{}, costly: true, do: (*call).named,
+	},
+	{
 		method: http.MethodPost, path: "/v1/session", id: "open-session",
 		about: "Open a session for a browser: the answer sets a cookie. Takes a bearer token, or the code of a login link. Needs https or a loopback address.",
 		body:  object(sessionBody), bare: true, status: http.StatusCreated, answer: form.Me{}, do: (*call).openSession,

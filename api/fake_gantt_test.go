@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/service"
@@ -48,6 +49,17 @@ func (f *fake) GanttGeneration(by service.Principal, pool berth.ResourceID) (uin
 func (f *fake) Rows(_ context.Context, by service.Principal, pool berth.ResourceID) (service.PoolRows, error) {
 	defer f.lock()()
 	return service.PoolRows{PEs: f.size, Binding: berth.Late, Rows: []service.Row{{Name: "n1", PEs: 50}, {Name: "n2", First: 50, PEs: 50}}}, f.knows(by, pool)
+}
+
+func (f *fake) Named(_ context.Context, by service.Principal, pool berth.ResourceID, text string) (numbers []uint32, err error) {
+	defer f.lock()()
+	numbers = []uint32{}
+	for i, r := range f.made {
+		if by.Owns(r.Request.User) && (strings.Contains(r.Request.User, text) || strings.Contains(r.Request.Name, text)) {
+			numbers = append(numbers, uint32(i+1))
+		}
+	}
+	return numbers, f.knows(by, pool)
 }
 
 // knows returns the error for a pool that does not exist or that the user may not see.

@@ -507,7 +507,7 @@ func (f *fake) Occupation(_ context.Context, by service.Principal, name string, 
 		mark := service.Mark{Start: r.Allotments[0].Start, Accepted: true, Number: uint64(i + 1)}
 		s := service.Span{Kind: berth.KindRequest, Allotment: r.Allotments[0], State: r.State, Mark: mark}
 		if by.Owns(r.Request.User) {
-			s.ID, s.User = r.ID, r.Request.User
+			s.ID, s.User, s.Name = r.ID, r.Request.User, r.Request.Name
 		}
 		if mark.Compare(after) > 0 && s.Start < to && s.End > from && len(spans) < limit {
 			spans = append(spans, s)

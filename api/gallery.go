@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync"
 
 	"github.com/berth-hpc/berth"
@@ -91,7 +92,7 @@ func (g *gallery) answer(s *subject, through *sieve, p *service.Picture, pack bo
 	k := g.sheet(s)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.plain == nil || k.generation < p.Generation || !k.sieved.sieve.stripes.Equal(through.stripes) {
+	if k.plain == nil || k.generation < p.Generation || !k.sieved.sieve.stripes.Equal(through.stripes) || !slices.Equal(k.sieved.sieve.numbers, through.numbers) {
 		k.draw(s, through, p)
 	}
 	if pack = pack && len(k.plain) >= worthPacking; pack && k.packed == nil {

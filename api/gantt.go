@@ -146,6 +146,11 @@ func (c *call) gantt() error {
 		}
 	}
 	sieve := newSieve(p.filter, p.id, rows.Rows)
+	if sieve.named {
+		if sieve.numbers, err = c.Named(c.r.Context(), c.by, p.id, p.filter.name); err != nil {
+			return err
+		}
+	}
 	if _, fixed := query["from"]; fixed {
 		tag := c.ganttTag(&p, &sieve, generation)
 		h := c.w.Header()
@@ -168,7 +173,7 @@ func (c *call) gantt() error {
 	if about.canvas, err = newCanvas(&p, picture.PEs); err != nil {
 		return err
 	}
-	if picture.Yours {
+	if picture.Yours || len(sieve.numbers) > 0 { // which others may not see by name
 		about.user = c.by.User
 	}
 	data, packed, err := c.gallery.answer(&about, &sieve, &picture, takesGzip(c.r))
@@ -181,8 +186,8 @@ func (c *call) gantt() error {
 // ganttTag names one answer: principal, window, generation and start
 // of the program, since a start may have another configuration.
 func (c *call) ganttTag(p *plan, s *sieve, generation uint64) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%d %d %d %d %d\x00%s\x00%d\x00%q\x00%s",
-		c.boot, c.by.User, p.id.Site, p.id.Name, generation, p.from, p.to, p.most, p.lo, p.hi, s.owner, s.states, s.name, s.stripes))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%d %d %d %d %d\x00%s\x00%d\x00%q\x00%s\x00%d",
+		c.boot, c.by.User, p.id.Site, p.id.Name, generation, p.from, p.to, p.most, p.lo, p.hi, s.owner, s.states, s.name, s.stripes, s.numbers))
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
@@ -205,6 +210,29 @@ func (c *call) rows() error {
 		f.Rows[i] = form.Row{Name: row.Name, First: row.First, PEs: row.PEs}
 	}
 	return c.answer(http.StatusOK, &f)
+}
+
+var namedParams = append(poolParams[:2:2], param{"name", "A part of the name of a user or of a reservation, or of an id.", text("alice")})
+
+// named answers with the numbers of bars whose owner or name has a text.
+func (c *call) named() error {
+	query, err := c.query(namedParams)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSpace(query["name"])
+	if name == "" || len(name) > maxFilterName {
+		return berth.Errorf(berth.Invalid, "name", "%d bytes; want 1 to %d", len(name), maxFilterName)
+	}
+	id, err := c.poolOf(query)
+	if err != nil {
+		return err
+	}
+	numbers, err := c.Named(c.r.Context(), c.by, id, name)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, &form.Named{Numbers: numbers})
 }
 
 // spans answers with what a number of a picture stands for.

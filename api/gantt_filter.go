@@ -50,7 +50,7 @@ const maxFilterName = 200
 var filterParams = []param{
 	{"owner", "Whose bars only: mine or others. What is out of use stays.", oneOf(ownerMine, ownerOthers)},
 	{"state", "Bars in these states only, with commas between them: " + barStateNames() + ".", text("held,running")},
-	{"name", "Only bars on nodes whose name contains this, or with this number; all if the pool's name contains it.", text("n17")},
+	{"name", "Only bars on nodes whose name contains this, with this number, or, of those whose owner you see, whose user, name or id contains it; all if the pool's name contains it.", text("n17")},
 }
 
 // barFilter is which bars of a picture are shown. The zero value shows all.
@@ -89,6 +89,7 @@ type sieve struct {
 	named   bool        // the name is one of nodes or a number
 	number  uint32      // that bars have which are meant by their number
 	stripes berth.PESet // the PEs of the nodes that are meant
+	numbers []uint32    // of bars that are meant by their user, name or id, in order
 }
 
 // newSieve returns the sieve of a filter for a pool. Cost: O(n) for n nodes if there is a name.
@@ -123,7 +124,11 @@ func (s *sieve) shows(b *service.Bar, flags service.Flags) bool {
 	if s.states != 0 && !s.inState(b.Class, flags) {
 		return false
 	}
-	return !s.named || s.number != 0 && b.Number == s.number || s.on(b)
+	if !s.named || s.number != 0 && b.Number == s.number {
+		return true
+	}
+	_, is := slices.BinarySearch(s.numbers, b.Number)
+	return is || s.on(b)
 }
 
 func (s *sieve) inState(class service.Class, flags service.Flags) bool {
@@ -166,7 +171,7 @@ func (k *sieved) picture(p *service.Picture, s *sieve) *service.Picture {
 		}
 		return out
 	}
-	usable := k.sieve.barFilter == s.barFilter && k.sieve.stripes.Equal(s.stripes)
+	usable := k.sieve.alike(s)
 	are := make([][]service.Bar, len(p.Pages))
 	for i, page := range p.Pages {
 		if usable && i < len(k.from) && samePage(page, k.from[i]) {
@@ -179,6 +184,11 @@ func (k *sieved) picture(p *service.Picture, s *sieve) *service.Picture {
 	shown := *p
 	shown.Pages, shown.Unplaced = are, show(p.Unplaced)
 	return &shown
+}
+
+// alike reports whether two sieves show the same bars.
+func (s *sieve) alike(o *sieve) bool {
+	return s.barFilter == o.barFilter && s.stripes.Equal(o.stripes) && slices.Equal(s.numbers, o.numbers)
 }
 
 // samePage reports whether two pages are one slice.

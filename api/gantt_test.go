@@ -540,3 +540,35 @@ func TestCellsOfAFilter(t *testing.T) {
 		wantProblem(t, w.do("vera", "GET", window+"&"+query, ""), 422, want)
 	}
 }
+
+// Bars are found by the user or name of those that one may see, as a list and by filters of pictures; a picture that
+// was kept for one user is not shown to another.
+func TestBarsAreFoundByName(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	for _, user := range []string{"alice", "bob"} {
+		w.do(user, "POST", "/v1/requests", `{"name":"weekly-`+user+`",`+askFor[1:])
+	}
+	for _, look := range []struct {
+		user, text string
+		want       []uint32
+	}{
+		{"root", "weekly", []uint32{1, 2}}, {"alice", "weekly", []uint32{1}}, {"bob", "weekly", []uint32{2}}, {"vera", "weekly", nil}, {"root", "bob", []uint32{2}}, {"alice", "bob", nil}, {"root", "alice", []uint32{1}},
+	} {
+		got := into[form.Named](t, w.do(look.user, "GET", "/v1/gantt/named?site=cm5&pool=batch&name="+look.text, ""), 200).Numbers
+		if !slices.Equal(got, look.want) || got == nil {
+			t.Errorf("%s finds %v by %q, want %v", look.user, got, look.text, look.want)
+		}
+		if p := readPicture(t, w.do(look.user, "GET", wideView+"&name="+look.text, "").text); !slices.Equal(p.number, look.want) {
+			t.Errorf("the picture of %s with %q has %v, want %v", look.user, look.text, p.number, look.want)
+		}
+	}
+	if s := into[form.Occupation](t, w.do("alice", "GET", "/v1/sites/cm5/spans/1", ""), 200).Spans; s[0].Name != "weekly-alice" {
+		t.Errorf("alice is told %+v", s)
+	}
+	if s := into[form.Occupation](t, w.do("bob", "GET", "/v1/sites/cm5/spans/1", ""), 200).Spans; s[0].Name != "" {
+		t.Errorf("bob is told %+v", s)
+	}
+	for query, want := range map[string]string{"site=cm5": "name: 0 bytes", "site=cm5&name=%20": "name: 0 bytes", "name=x": "site: not given", "site=cm5&name=" + strings.Repeat("x", 201): "name: 201 bytes"} {
+		wantProblem(t, w.do("root", "GET", "/v1/gantt/named?"+query, ""), 422, want)
+	}
+}

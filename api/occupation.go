@@ -96,7 +96,7 @@ func (c *call) occupation() error {
 func spanForm(s *service.Span) form.Span {
 	f := form.Span{
 		Kind: s.Kind, Pool: s.Resource.Name, Start: form.TimeOf(s.Start), NPE: s.NPE, PEs: s.PEs,
-		State: string(s.State), ID: s.ID, User: s.User, Number: s.Mark.InPictures(),
+		State: string(s.State), ID: s.ID, User: s.User, Name: s.Name, Seen: form.TimeOf(s.Seen), Number: s.Mark.InPictures(),
 	}
 	if s.End < berth.Forever {
 		f.End = form.TimeOf(s.End)

@@ -58,6 +58,7 @@ var rights = []right{
 	{"GET", "/v1/sites/cm5/spans/1", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/gantt?site=cm5&pool=batch", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/gantt/rows?site=cm5", "", 401, 200, 200, 200, 200},
+	{"GET", "/v1/gantt/named?site=cm5&name=a", "", 401, 200, 200, 200, 200},
 	{"POST", "/v1/session", "", 401, 201, 201, 201, 201},
 	{"DELETE", "/v1/session", "", 401, 404, 404, 404, 404},
 	{"POST", "/v1/session/links", "", 401, 201, 201, 201, 201},

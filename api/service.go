@@ -98,6 +98,7 @@ type harbour interface {
 	Gantt(ctx context.Context, by service.Principal, pool berth.ResourceID) (service.Picture, error)
 	GanttGeneration(by service.Principal, pool berth.ResourceID) (uint64, error)
 	Rows(ctx context.Context, by service.Principal, pool berth.ResourceID) (service.PoolRows, error)
+	Named(ctx context.Context, by service.Principal, pool berth.ResourceID, text string) ([]uint32, error)
 	Spans(ctx context.Context, by service.Principal, site string, number uint32) ([]service.Span, error)
 	Score(ctx context.Context, by service.Principal, site string, most int) (service.Score, error)
 	UpdateForecast(ctx context.Context, ask service.Ask, f service.Forecast) error

@@ -13,11 +13,12 @@ type drawing struct {
 	generation uint64
 	number     uint64 // of the record; all until then is drawn
 	outages    []berth.Outage
-	fixed      [][]Bar   // with PEs of their own, a page for each block of PEs
-	late       []unbound // without, in the order in which they get PEs
-	lacking    []Bar     // PEs that degraded promises lack
-	legs       []*leg    // the late ones with the PEs that they would get
-	pages      [][]Bar   // all
+	begun      map[uint64]beginning // of the outages
+	fixed      [][]Bar              // with PEs of their own, a page for each block of PEs
+	late       []unbound            // without, in the order in which they get PEs
+	lacking    []Bar                // PEs that degraded promises lack
+	legs       []*leg               // the late ones with the PEs that they would get
+	pages      [][]Bar              // all
 	unplaced   []Bar
 }
 
@@ -102,9 +103,9 @@ type painter struct {
 
 // draw draws a pool from all cards.
 func (p *painter) draw() *drawing {
-	p.drawing = &drawing{fixed: make([][]Bar, maxPages)}
+	p.drawing = &drawing{fixed: make([][]Bar, maxPages), begun: beginnings(p.m.notes)}
 	for i := range p.m.outages {
-		p.eachOfOutage(&p.m.outages[i], func(b Bar) {
+		p.eachOfOutage(&p.m.outages[i], p.begun, func(b Bar) {
 			page := p.page(b.First)
 			p.fixed[page] = append(p.fixed[page], b)
 		})
@@ -134,19 +135,16 @@ func (p *painter) follow(last *drawing) *drawing {
 	if !known {
 		return nil
 	}
-	p.drawing = &drawing{fixed: slices.Clone(last.fixed), late: last.late, lacking: last.lacking}
+	p.drawing = &drawing{fixed: slices.Clone(last.fixed), late: last.late, lacking: last.lacking, begun: last.begun}
 	p.own, p.changed = make([]bool, maxPages), noDifferences()
 	all, lateChanged, lackingChanged := true, false, false
-	for _, of := range []struct {
-		outages []berth.Outage
-		change  func(Bar) bool
-	}{{last.outages, p.remove}, {p.m.outages, p.insert}} {
-		if len(last.outages) == len(p.m.outages) && (len(last.outages) == 0 || &last.outages[0] == &p.m.outages[0]) {
-			break // the same list
+	if len(last.outages) != len(p.m.outages) || len(last.outages) > 0 && &last.outages[0] != &p.m.outages[0] { // another list
+		p.changed.outages, p.begun = true, beginnings(p.m.notes)
+		for i := range last.outages {
+			p.eachOfOutage(&last.outages[i], last.begun, func(b Bar) { all = p.remove(b) && all })
 		}
-		p.changed.outages = true
-		for i := range of.outages {
-			p.eachOfOutage(&of.outages[i], func(b Bar) { all = of.change(b) && all })
+		for i := range p.m.outages {
+			p.eachOfOutage(&p.m.outages[i], p.begun, func(b Bar) { all = p.insert(b) && all })
 		}
 	}
 	for i := range entries {
@@ -345,14 +343,18 @@ func removeBar(list []Bar, b Bar) ([]Bar, bool) {
 	return slices.Delete(list, at, at+1), true
 }
 
-// eachOfOutage calls yield with each bar of an outage, if it is one of the pool.
-func (p *painter) eachOfOutage(o *berth.Outage, yield func(Bar)) {
+// eachOfOutage calls yield with each bar of an outage, if it is one of the pool. One that was not announced
+// is drawn from when it was first seen: before that the PEs may have been in use.
+func (p *painter) eachOfOutage(o *berth.Outage, begun map[uint64]beginning, yield func(Bar)) {
 	if o.Resource != p.id || o.From >= o.Until {
 		return
 	}
 	b := Bar{Start: o.From, End: o.Until, Number: uint32(o.Number) | OutageBit, Class: ClassOutage}
 	if o.From == 0 {
-		b.Flags |= OpenStart
+		began := begun[o.Number]
+		if b.Start = min(began.at, o.Until-1); !began.known {
+			b.Flags |= OpenStart
+		}
 	}
 	if o.Until >= berth.Forever {
 		b.Flags |= OpenEnd

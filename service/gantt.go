@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/site"
@@ -166,6 +167,34 @@ func (h *Host) Spans(ctx context.Context, by Principal, siteName string, number 
 	}
 	slices.SortFunc(spans, func(a, b Span) int { return a.Mark.Compare(b.Mark) })
 	return spans, ctx.Err()
+}
+
+// Named returns the numbers that pictures of a pool have for promises and jobs whose user, name or id
+// contains a text, whatever its case, of those whose owner a principal sees. The error is NotFound if there is no
+// such pool. Cost: O(n) for n requests that are live or remembered; beside the loop.
+func (h *Host) Named(ctx context.Context, by Principal, id berth.ResourceID, text string) ([]uint32, error) {
+	m, _, err := h.pool(by, id)
+	if err != nil {
+		return nil, err
+	}
+	text = strings.ToLower(text)
+	numbers := []uint32{}
+	m.cards.Scan(func(k *card) bool {
+		if k.promise == nil || !slices.ContainsFunc(k.promise.Allotments, func(a berth.Allotment) bool { return a.Resource == id }) {
+			return true
+		}
+		for _, name := range []string{k.request.User, k.request.Name, k.id} {
+			if strings.Contains(strings.ToLower(name), text) {
+				if k.seenBy(by) && !h.shadowed(k.request) {
+					numbers = append(numbers, uint32(k.promise.Sequence)&^OutageBit)
+				}
+				break
+			}
+		}
+		return true
+	})
+	slices.Sort(numbers)
+	return numbers, ctx.Err()
 }
 
 // InPictures returns the number that bars of what has a mark have in pictures.

@@ -17,9 +17,11 @@ type Span struct {
 	Kind berth.Kind // berth.KindRequest, berth.KindJob or berth.KindOutage
 	berth.Allotment
 	State State // empty of an outage
-	// ID and User are there for those only who own it.
-	ID, User string
-	Mark     Mark // its place in the order
+	// ID, User and Name, which may be empty, are there for those only who own it.
+	ID, User, Name string
+	// Seen is when an outage without a start was first seen; it began by then.
+	Seen berth.Time
+	Mark Mark // its place in the order
 }
 
 // Mark is the place of a Span among all: spans are ordered by start, then
@@ -64,12 +66,7 @@ func (h *Host) Occupation(ctx context.Context, by Principal, site string, from, 
 
 // occupied returns what a window has, in order and at most limit.
 func (m *model) occupied(by Principal, w window, spots *btree.BTreeG[spot], limit int) []Span {
-	var spans []Span
-	for i := range m.outages {
-		if s := spanOf(&m.outages[i]); w.has(&s) {
-			spans = append(spans, s)
-		}
-	}
+	spans := m.outOfUse(w)
 	most := limit + min(len(spans), math.MaxInt-limit) // outages stand somewhere in between
 	w.eachSpot(spots, func(s *spot) bool {
 		if k, _ := m.cards.Get(&card{id: s.id}); k != nil {
@@ -94,6 +91,29 @@ func (w *window) has(s *Span) bool {
 	return s.Resource.Site == w.site && s.Start < s.End && s.Start < w.to && s.End > w.from && s.Mark.Compare(w.after) > 0
 }
 
+// outOfUse returns the outages that a window has.
+func (m *model) outOfUse(w window) (spans []Span) {
+	var begun map[uint64]beginning
+	for i := range m.outages {
+		s := spanOf(&m.outages[i])
+		if !w.has(&s) {
+			continue
+		}
+		if s.Start == 0 {
+			if begun == nil {
+				begun = beginnings(m.notes)
+			}
+			if began := begun[m.outages[i].Number]; began.known {
+				s.Start = began.at
+			} else {
+				s.Seen = began.at
+			}
+		}
+		spans = append(spans, s)
+	}
+	return spans
+}
+
 func spanOf(o *berth.Outage) Span {
 	return Span{
 		Kind: berth.KindOutage, Mark: Mark{Start: o.From, Number: o.Number},
@@ -109,19 +129,14 @@ func (k *card) span(by Principal, part int) Span {
 	}
 	s := Span{Kind: cmp.Or(k.request.Kind, berth.KindRequest), Allotment: a, State: k.state(), Mark: Mark{a.Start, true, k.promise.Sequence, part}}
 	if k.seenBy(by) {
-		s.ID, s.User = k.id, k.request.User
+		s.ID, s.User, s.Name = k.id, k.request.User, k.request.Name
 	}
 	return s
 }
 
 // occupation returns all that a window has of what is remembered, in no order. Cost: O(n).
 func (m *model) occupation(by Principal, w window) []Span {
-	var spans []Span
-	for i := range m.outages {
-		if s := spanOf(&m.outages[i]); w.has(&s) {
-			spans = append(spans, s)
-		}
-	}
+	spans := m.outOfUse(w)
 	m.cards.Scan(func(k *card) bool {
 		if k.promise == nil {
 			return true

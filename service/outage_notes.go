@@ -16,6 +16,7 @@ type outageNote struct {
 	Changed      berth.Time // when it was changed last
 	Changes      uint64
 	Ended        berth.Time // 0 of one that is announced or goes on
+	Announced    bool       // From was known before it began; else it had begun by From
 }
 
 const (
@@ -31,6 +32,7 @@ func (n *outageNote) code(c *wire.Coder) {
 	wire.Int(c, 2, &n.Changed)
 	wire.Uint(c, 3, &n.Changes)
 	wire.Int(c, 4, &n.Ended)
+	wire.Bool(c, 5, &n.Announced)
 	c.End()
 }
 
@@ -59,7 +61,7 @@ func (n *outageNotes) follow(x *change.Change, at berth.Time) {
 	n.own()
 	if x.Kind == change.WentDown {
 		n.forget(at)
-		note := outageNote{Outage: *o, Changed: at, Changes: 1}
+		note := outageNote{Outage: *o, Changed: at, Changes: 1, Announced: o.From != 0}
 		note.From = cmp.Or(o.From, at)
 		n.list = append(n.list, note)
 		return
@@ -93,9 +95,26 @@ func (n *outageNotes) forget(now berth.Time) {
 func (n *outageNotes) complete(c *Core) {
 	for o := range c.engine.Outages() {
 		if !slices.ContainsFunc(n.list, func(note outageNote) bool { return note.Number == o.Number && note.Ended == 0 }) {
-			note := outageNote{Outage: o, Changed: c.engine.Now(), Changes: 1}
+			note := outageNote{Outage: o, Changed: c.engine.Now(), Changes: 1, Announced: o.From != 0}
 			note.From = cmp.Or(o.From, c.engine.Now())
 			n.list = append(n.list, note)
 		}
 	}
+}
+
+// beginning is what is known of when an outage began that goes on.
+type beginning struct {
+	at    berth.Time // of one that was not announced: when it was first seen
+	known bool
+}
+
+// beginnings returns those of outages that go on, by number. Cost: O(n) for n notes.
+func beginnings(notes []outageNote) map[uint64]beginning {
+	of := map[uint64]beginning{}
+	for i := range notes {
+		if n := &notes[i]; n.Ended == 0 {
+			of[n.Number] = beginning{n.From, n.Announced}
+		}
+	}
+	return of
 }

@@ -119,6 +119,18 @@ func (c *Client) Rows(ctx context.Context, site, pool string) (rows form.Rows, e
 	return rows, err
 }
 
+// Named returns the numbers of bars in pictures of a pool whose user, name or id contains a text, of those whose
+// owner the client sees; the pool may be empty if the site has one alone.
+func (c *Client) Named(ctx context.Context, site, pool, text string) ([]uint32, error) {
+	query := url.Values{"site": {site}, "name": {text}}
+	if pool != "" {
+		query.Set("pool", pool)
+	}
+	var answer form.Named
+	err := c.send(ctx, http.MethodGet, "/v1/gantt/named?"+query.Encode(), Action{}, nil, &answer)
+	return answer.Numbers, err
+}
+
 // Release gives back what is left of a reservation: one that has not started is
 // cancelled.
 func (c *Client) Release(ctx context.Context, id string, action Action) (form.Reservation, error) {

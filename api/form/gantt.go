@@ -27,6 +27,11 @@ type Rows struct {
 	Rows []Row `json:"rows"`
 }
 
+// Named is the numbers of bars in pictures of a pool.
+type Named struct {
+	Numbers []uint32 `json:"numbers"`
+}
+
 // Row is a node: its PEs begin with First.
 type Row struct {
 	Name  string      `json:"name"`

@@ -75,6 +75,8 @@ type Span struct {
 	State string      `json:"state,omitempty"`
 	ID    string      `json:"id,omitempty"`
 	User  string      `json:"user,omitempty"`
+	Name  string      `json:"name,omitempty"`
+	Seen  Time        `json:"seen,omitzero"` // of an outage without a start: when it was first seen
 	// Number is that of its bars in pictures of the pool.
 	Number uint32 `json:"number,omitempty"`
 }
