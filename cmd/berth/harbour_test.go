@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/courier"
 	"github.com/berth-hpc/berth/api/laboratory"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/engine"
@@ -40,6 +42,7 @@ type quay struct {
 	tokens *token.Store
 	links  *api.Links
 	lab    *laboratory.Laboratory
+	mail   *courier.Courier
 	url    string
 	public *url.URL // through a proxy, nil without one
 	stop   func()   // the server, with all its connections
@@ -95,6 +98,10 @@ func newQuay(t *testing.T, sites ...string) *quay {
 	if q.lab, err = openLaboratory(t.TempDir(), slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
+	if q.mail, err = courier.Open(courier.Options{Folder: t.TempDir(), Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}); err != nil {
+		t.Fatal(err)
+	}
+	q.host.SendNotices(&api.Messenger{Courier: q.mail, Tokens: q.tokens, Now: q.host.Now, Version: "test"})
 	q.serve("127.0.0.1:0", web.Handler("", http.HandlerFunc(api.NotFound)))
 	t.Cleanup(func() {
 		if err := errors.Join(q.lab.Close(), q.host.Close()); err != nil {
@@ -115,7 +122,7 @@ func (q *quay) serve(address string, pages http.Handler) {
 	if err != nil {
 		q.t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(api.New(api.Options{Service: q.host, Tokens: q.tokens, Links: q.links, Laboratory: q.lab, Root: pages, Public: q.public, Log: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewUnstartedServer(api.New(api.Options{Service: q.host, Tokens: q.tokens, Links: q.links, Laboratory: q.lab, Courier: q.mail, Root: pages, Public: q.public, Log: slog.New(slog.DiscardHandler)}))
 	_ = server.Listener.Close() // it is to have that one
 	server.Listener = listener
 	server.Start()

@@ -23,7 +23,7 @@ export interface Site {
 }
 export interface Row { name: string; first: number; pes: number }
 export interface Rows { site: string; pool: string; pes: number; binding: string; rows: Row[] }
-export interface Span { kind: string; pool: string; start: string; end?: string; npe: number; pes?: string; state?: string; id?: string; user?: string; number: number }
+export interface Span { kind: string; pool: string; start?: string; end?: string; npe: number; pes?: string; state?: string; id?: string; user?: string; name?: string; seen?: string; number: number }
 export interface Occupied { site: string; pool: string; from: string; to?: string; generation: number }
 
 /** ahead is by how many milliseconds the service's clock is ahead of the browser's. */

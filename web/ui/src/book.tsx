@@ -1,11 +1,12 @@
-import { Alert, Button, Grid, Group, Paper, ScrollArea, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { Alert, Button, Checkbox, Grid, Group, Paper, ScrollArea, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Failure, get, now, post, type Site } from './api.js';
 import { length, period, time } from './clock.js';
 import { Gantt, type Ghost } from './gantt.js';
-import { parseLength, parseTime, parseVariants, spoken, stampOf, type Variant } from './grammar.js';
+import { parseLength, parseTime, parseVariants, repeatFlags, type Repetition, spoken, stampOf, type Variant } from './grammar.js';
 import { useLive, usePool } from './harbour.js';
 import type { Theme } from './palette.js';
+import type { SeriesAnswer } from './recur.js';
 import { Trouble, usualZone, Waiting } from './parts.js';
 import { said as startSaid, lanesOf, type Lane, type Refusal, refused, type Starts, stretchAt, why } from './starts.js';
 import { text } from './text.js';
@@ -17,6 +18,8 @@ interface Answer { id: string; decision: string; reservation?: Reservation; reas
 
 /** asked is a request as the API takes it. */
 interface Asked { npe?: number; duration?: number; variants?: Variant[]; ready: string; deadline: string; site?: string; software?: string; constraint?: string }
+
+const Answered = lazy(() => import('./series.js'));
 
 /** holding is what this tab holds last; the entry of its history has it too, which is there after a reload. */
 const holding = { id: '' };
@@ -34,6 +37,8 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   const { sites, live, stale, failure: down, look, clock } = useLive(onEnded);
   useEffect(() => onLive(live), [live, onLive]);
   const [form, setForm] = useState({ npe: '1', duration: '1h', ready: 'now', deadline: 'now+12h', at: '', others: '', software: '', constraint: '' });
+  const [again, setAgain] = useState({ on: false, repeat: 'every weekday 09:00', times: '5', until: '', least: '', window: '' });
+  const [series, setSeries] = useState<SeriesAnswer | null>(null);
   const [base, setBase] = useState(() => Math.floor(now())); // what now means while the form is filled in
   const [offers, setOffers] = useState<Offer[] | null>(null);
   const [unasked, setUnasked] = useState<Failure | null>(null); // why there are no offers
@@ -62,20 +67,37 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   const deadline = parseTime(form.deadline, base, zone);
   const others = form.others.trim() === '' ? [] : parseVariants(form.others);
   const shortest = duration === null || others === null ? null : Math.min(duration, ...others.map((v) => v.duration));
-  const tooSoon = ready !== null && deadline !== null && shortest !== null && deadline - ready < shortest;
+  const repeats = again.on;
+  const tooSoon = !repeats && ready !== null && deadline !== null && shortest !== null && deadline - ready < shortest;
   const othersText = others === null ? null : JSON.stringify(others);
   const programs = useMemo(() => [...new Set((sites ?? []).flatMap((s) => (s.software ?? []).map((p) => p.name)))].sort(), [sites]);
   const pools = useMemo(() => (sites ?? []).flatMap((s) => s.pools.map((p) => ({ site: s, pool: p, name: `${s.name}/${p.name}` }))), [sites]);
   const asked: Asked | null = useMemo(() => {
-    if (npe === null || duration === null || ready === null || deadline === null || othersText === null || tooSoon) return null;
+    if (repeats || npe === null || duration === null || ready === null || deadline === null || othersText === null || tooSoon) return null;
     const more = JSON.parse(othersText) as Variant[];
     const shape = more.length > 0 ? { variants: [{ npe, duration }, ...more] } : { npe, duration };
     return { ...shape, ready: stampOf(ready), deadline: stampOf(deadline), ...(form.at ? { site: form.at } : {}), ...(form.software ? { software: form.software } : {}), ...(form.constraint.trim() ? { constraint: form.constraint.trim() } : {}) };
-  }, [npe, duration, ready, deadline, othersText, tooSoon, form.at, form.software, form.constraint]);
+  }, [repeats, npe, duration, ready, deadline, othersText, tooSoon, form.at, form.software, form.constraint]);
   const body = asked ? JSON.stringify(asked) : '';
 
-  const change = (c: Partial<typeof form>) => {
+  const whole = (t: string) => (/^\d{1,4}$/.test(t.trim()) && Number(t) >= 1 && Number(t) <= 1000 ? Number(t) : null);
+  const times = again.times.trim() === '' ? undefined : whole(again.times);
+  const least = again.least.trim() === '' ? undefined : whole(again.least);
+  const until = again.until.trim() === '' ? undefined : parseTime(again.until, base, zone);
+  const window_ = again.window.trim() === '' ? undefined : parseLength(again.window);
+  const short = typeof window_ === 'number' && shortest !== null && window_ < shortest;
+  const ruled = /COUNT=|UNTIL=/i.test(again.repeat); // then the rule itself ends
+  const endless = times === undefined && until === undefined && !ruled;
+  const repetition: Repetition | null = !repeats || again.repeat.trim() === '' || times === null || least === null || until === null || window_ === null || short || endless ? null
+    : { repeat: again.repeat.trim(), time_zone: zone, ...(times && { times }), ...(until && { until: stampOf(until) }), ...(least && { at_least: least }), ...(window_ && { window: window_ }) };
+  const repeated: Omit<Asked, 'deadline' | 'ready'> & { ready?: string } | null = repetition && npe !== null && duration !== null && ready !== null && others !== null
+    ? { ...(others.length > 0 ? { variants: [{ npe, duration }, ...others] } : { npe, duration }), ...(form.ready.trim() === 'now' ? {} : { ready: stampOf(ready) }), ...(form.at ? { site: form.at } : {}), ...(form.software ? { software: form.software } : {}), ...(form.constraint.trim() ? { constraint: form.constraint.trim() } : {}) }
+    : null;
+
+  const change = (c: Partial<typeof form>, r: Partial<typeof again> = {}) => {
     setForm((f) => ({ ...f, ...c }));
+    setAgain((f) => ({ ...f, ...r }));
+    setSeries(null);
     setAnswer(null);
     setFailure(null);
     key.current = '';
@@ -134,8 +156,12 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   }, [done]);
   const promise = () => act(async () => {
     key.current ||= crypto.randomUUID();
+    if (repeated) {
+      setSeries(await post<SeriesAnswer>('v1/series', JSON.stringify({ ...repeated, ...repetition }), { key: key.current }));
+      return;
+    }
     setAnswer(await post<Answer>('v1/requests', body, { key: key.current }));
-  }, false);
+  }, repeats); // the form of a series is long: its end may leave the window
   const hold = (o: Offer) => act(async () => {
     const a = await post<Answer>(`v1/offers/${encodeURIComponent(o.id)}/hold`, '{"hold":"10m"}', { key: 'hold-' + o.id });
     if (a.decision === 'refused') setAnswer(a);
@@ -164,8 +190,9 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   }, [changes, held, late]);
 
   const alternatives = answer?.decision === 'refused' ? answer.offers ?? [] : offers ?? [];
-  const shape = asked && (asked.variants ? `--variants ${asked.variants.map((v) => `${v.npe}x${spoken(v.duration)}`).join(',')}` : `--npe ${asked.npe} --duration ${spoken(asked.duration!)}`);
-  const command = asked && `berth reserve ${shape} --ready ${asked.ready} --deadline ${asked.deadline}${asked.site ? ` --site ${asked.site}` : ''}${asked.software ? ` --software '${asked.software.replaceAll("'", "'\\''")}'` : ''}${asked.constraint ? ` --constraint '${asked.constraint.replaceAll("'", "'\\''")}'` : ''}`;
+  const what = asked ?? repeated;
+  const shape = what && (what.variants ? `--variants ${what.variants.map((v) => `${v.npe}x${spoken(v.duration)}`).join(',')}` : `--npe ${what.npe} --duration ${spoken(what.duration!)}`);
+  const command = what && `berth reserve ${shape}${what.ready ? ` --ready ${what.ready}` : ''} ${asked ? `--deadline ${asked.deadline}` : repeatFlags(repetition!)}${what.site ? ` --site ${what.site}` : ''}${what.software ? ` --software '${what.software.replaceAll("'", "'\\''")}'` : ''}${what.constraint ? ` --constraint '${what.constraint.replaceAll("'", "'\\''")}'` : ''}`;
   const ghosts = (name: string): Ghost[] => alternatives.filter((o) => `${o.site}/${o.pool}` === name).map((o) => ({ start: Date.parse(o.start) / 1000, end: Date.parse(o.end) / 1000, npe: o.npe, runs: runs(o.pes), label: text.book.differences[o.difference] ?? o.difference }));
   const shownPools = form.at ? pools.filter((p) => p.site.name === form.at) : pools;
   const spell = (p: Place) => period(Date.parse(p.start) / 1000, Date.parse(p.end) / 1000, zone);
@@ -174,22 +201,24 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   return (
     <Grid gap="md">
       <Grid.Col span={{ base: 12, md: 4, lg: 3 }}>
-        <Stack gap="xs" component="form" onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (asked && !busy) void promise(); }}>
+        <Stack gap="xs" component="form" onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (what && !busy) void promise(); }}>
           <Title order={1} size="h3">{text.book.title}</Title>
           <TextInput label="PEs" value={form.npe} onChange={(e) => change({ npe: e.currentTarget.value })} error={npe === null && text.book.badCount(form.npe)} inputMode="numeric" />
           <TextInput label="Duration" value={form.duration} onChange={(e) => change({ duration: e.currentTarget.value })} error={duration === null && text.book.badLength(form.duration)} description={duration === null ? undefined : length(duration)} inputWrapperOrder={['label', 'input', 'description', 'error']} />
           <TextInput label={text.book.others} placeholder="32x2h, 16x4h" value={form.others} onChange={(e) => change({ others: e.currentTarget.value })} error={others === null && text.book.badVariants(form.others)} description={others && others.length > 0 ? text.book.orElse(others.map((v) => `${text.pes(v.npe)} for ${length(v.duration)}`)) : undefined} inputWrapperOrder={['label', 'input', 'description', 'error']} />
           <TextInput label="Not before" value={form.ready} onChange={(e) => { setBase(Math.floor(now())); change({ ready: e.currentTarget.value }); }} error={ready === null && text.book.badTime(form.ready)} description={understood(ready)} inputWrapperOrder={['label', 'input', 'description', 'error']} />
-          <TextInput label="Deadline" value={form.deadline} onChange={(e) => { setBase(Math.floor(now())); change({ deadline: e.currentTarget.value }); }} error={deadline === null ? text.book.badTime(form.deadline) : tooSoon && text.book.tooSoon} description={understood(deadline)} inputWrapperOrder={['label', 'input', 'description', 'error']} />
-          <Group gap="xs">
+          <Checkbox size="xs" label={text.book.repeats} checked={repeats} onChange={(e) => change({}, { on: e.currentTarget.checked })} />
+          {repeats && <Repeats form={again} change={(r) => { setBase(Math.floor(now())); change({}, r); }} zone={zone} wrong={{ times: times === null, least: least === null, until: until === null, window: window_ === null, short, endless }} until={until} />}
+          {!repeats && <TextInput label="Deadline" value={form.deadline} onChange={(e) => { setBase(Math.floor(now())); change({ deadline: e.currentTarget.value }); }} error={deadline === null ? text.book.badTime(form.deadline) : tooSoon && text.book.tooSoon} description={understood(deadline)} inputWrapperOrder={['label', 'input', 'description', 'error']} />}
+          {!repeats && <Group gap="xs">
             {[-3600, 3600].map((by) => (
               <Button key={by} size="compact-sm" variant="default" disabled={deadline === null} onClick={() => change({ deadline: stampOf(deadline! + by) })}>{by < 0 ? 'An hour less' : 'An hour more'}</Button>
             ))}
-          </Group>
+          </Group>}
           <Select label="Where" data={[{ value: '', label: text.book.anywhere }, ...(sites ?? []).map((s) => ({ value: s.name, label: s.name }))]} value={form.at} onChange={(v) => change({ at: v ?? '' })} allowDeselect={false} />
           {programs.length > 0 && <Select label={text.book.software} data={[{ value: '', label: text.book.noSoftware }, ...programs.map((p) => ({ value: p, label: p }))]} value={form.software} onChange={(v) => change({ software: v ?? '' })} allowDeselect={false} />}
           <TextInput label={text.book.features} placeholder="intel&ib, [rack1|rack2]" value={form.constraint} onChange={(e) => change({ constraint: e.currentTarget.value })} />
-          <Button type="submit" loading={busy} disabled={!asked}>{text.book.promise}</Button>
+          <Button type="submit" loading={busy} disabled={!what}>{repeats ? text.book.promiseAll : text.book.promise}</Button>
           {command && <Text size="xs" c="dimmed">As a command: <code className="named">{command}</code></Text>}
         </Stack>
       </Grid.Col>
@@ -205,6 +234,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
               <Button size="compact-xs" variant="default" onClick={() => { setAnswer(null); key.current = ''; }}>{text.book.another}</Button>
             </Alert>
           )}
+          {series && <Suspense fallback={<Waiting height={132} />}><Answered key={series.series.id} answer={series} zone={zone} onEnded={onEnded} /></Suspense>}
           {answer?.decision === 'pending' && <Alert color="blue" variant="light" title={text.book.pending} role="alert">{text.book.pendingAbout} <code>berth show {answer.id}</code></Alert>}
           {answer?.decision === 'refused' && <Alert color="orange" variant="light" title={text.book.refused} role="alert" data-testid="refused">{answer.refusal && refused(answer.refusal, zone)} <code>{answer.reason}</code></Alert>}
           {held && (
@@ -217,10 +247,10 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
             </Alert>
           )}
           {/* The pictures below stay where they are while offers come and go. */}
-          <div style={{ minHeight: answer?.decision === 'accepted' || held ? undefined : 132 }}>
+          <div style={{ minHeight: answer?.decision === 'accepted' || held || repeats ? undefined : 132 }}>
           {asked && !offers && !down && !unasked && <Waiting height={132} />}
           {asked && offers && alternatives.length === 0 && !answer && <Alert color="gray" variant="light">{text.book.nothing}</Alert>}
-          {alternatives.length > 0 && !(answer?.decision === 'accepted') && (
+          {!repeats && alternatives.length > 0 && !(answer?.decision === 'accepted') && (
             <Group gap="xs" align="stretch" component="ul" className="legend" aria-label="Offers">
               {alternatives.map((o) => {
                 const end = Date.parse(o.end) / 1000;
@@ -241,13 +271,34 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
           )}
           </div>
           {shownPools.map((p) => (
-            <BookPool key={p.name} site={p.site} pool={p.pool} zone={zone} theme={theme} clock={clock} stale={(stale[p.name] ?? 0) + (stale[''] ?? 0)} ghosts={ghosts(p.name)} ready={ready} deadline={deadline} asked={asked} onEnded={onEnded}
+            <BookPool key={p.name} site={p.site} pool={p.pool} zone={zone} theme={theme} clock={clock} stale={(stale[p.name] ?? 0) + (stale[''] ?? 0)} ghosts={repeats ? [] : ghosts(p.name)} ready={ready} deadline={repeats ? null : deadline} asked={asked} onEnded={onEnded}
               onReady={(at) => change({ ready: stampOf(Math.ceil(at / 60) * 60) })}
               onDeadline={(at) => change({ deadline: stampOf(Math.round(at / 60) * 60) })} />
           ))}
         </Stack>
       </Grid.Col>
     </Grid>
+  );
+}
+
+interface RepeatsProps {
+  form: { repeat: string; times: string; until: string; least: string; window: string }; zone: string; until: number | null | undefined;
+  change: (c: Partial<RepeatsProps['form']>) => void; wrong: { times: boolean; least: boolean; until: boolean; window: boolean; short: boolean; endless: boolean };
+}
+
+/** Repeats is how what is asked for repeats. */
+function Repeats({ form, change, zone, wrong, until }: RepeatsProps) {
+  const order: ('label' | 'input' | 'description' | 'error')[] = ['label', 'input', 'description', 'error'];
+  return (
+    <Paper withBorder p="xs" role="group" aria-label={text.book.repeats}>
+      <Stack gap="xs">
+        <TextInput label={text.book.repeat} placeholder={text.book.repeatHint} value={form.repeat} onChange={(e) => change({ repeat: e.currentTarget.value })} error={form.repeat.trim() === '' && text.book.badRepeat} description={text.book.byClock(zone)} inputWrapperOrder={order} />
+        <TextInput label={text.book.times} value={form.times} onChange={(e) => change({ times: e.currentTarget.value })} error={wrong.times ? text.book.badTimes(form.times) : wrong.endless && text.book.oneEnd} inputMode="numeric" />
+        <TextInput label={text.book.until} value={form.until} onChange={(e) => change({ until: e.currentTarget.value })} error={wrong.until && text.book.badTime(form.until)} description={typeof until === 'number' ? `${time(until, zone)} ${zone}` : undefined} inputWrapperOrder={order} />
+        <TextInput label={text.book.atLeast} value={form.least} onChange={(e) => change({ least: e.currentTarget.value })} error={wrong.least && text.book.badTimes(form.least)} description={text.book.all} inputWrapperOrder={order} inputMode="numeric" />
+        <TextInput label={text.book.window} value={form.window} onChange={(e) => change({ window: e.currentTarget.value })} error={wrong.window ? text.book.badLength(form.window) : wrong.short && text.book.shortWindow} description={text.book.windowAbout} inputWrapperOrder={order} />
+      </Stack>
+    </Paper>
   );
 }
 

@@ -1,6 +1,7 @@
 // What operators are told and do, except pictures. Pure.
 
 import { length } from './clock.js';
+import { quoted } from './grammar.js';
 import { words } from './words.js';
 
 export interface Node { name: string; condition: string; reason?: string; since?: string; busy?: number }
@@ -13,9 +14,6 @@ export const holders = (got: { quotas: Quota[]; shared?: SharedQuota[] } | null 
   ...(got?.quotas ?? []).map((q) => ({ name: q.user, what: q.role, limits: q.limits, sites: q.sites })),
   ...(got?.shared ?? []).map((q) => ({ name: q.account ?? q.qos ?? q.partition ?? '', what: q.account !== undefined ? 'account' : q.qos !== undefined ? 'QOS' : 'partition', limits: q.limits })),
 ];
-
-/** quoted writes a word so that a shell takes it as it is. */
-export const quoted = (t: string) => (/^[\w.,:/@%+=-]+$/.test(t) ? t : `'${t.replaceAll("'", "'\\''")}'`);
 
 /** drainLine is how the command line drains nodes, or brings them back if there is no reason. */
 export function drainLine(site: string, nodes: string[], reason: string | null): string {

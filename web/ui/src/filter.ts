@@ -25,7 +25,7 @@ function has(p: Picture, i: number, state: State): boolean {
 export interface Filter {
   owner: '' | 'mine' | 'others';
   states: State[]; // none is all
-  words: string; // in names of nodes or pools
+  words: string; // in names of nodes, pools, users or promises
 }
 
 /** filters reports whether a filter leaves anything out. */
@@ -65,12 +65,15 @@ export function stripes(rows: Rows | null, words: string): [number, number][] {
   return list;
 }
 
+const nothing: ReadonlySet<number> = new Set();
+
 /**
  * maskOf returns 1 for each bar that is shown. What is out of use stays beside one's own or
  * others', since it says why nothing else is there. Words are looked for in the names of
- * nodes and in the number of a bar; a pool whose name has them is shown whole.
+ * nodes and in the number of a bar; a pool whose name has them is shown whole. known are the bars whose
+ * user, name or id has them, as far as the service tells whose they are.
  */
-export function maskOf(p: Picture, rows: Rows | null, pool: string, filter: Filter): Uint8Array | null {
+export function maskOf(p: Picture, rows: Rows | null, pool: string, filter: Filter, known: ReadonlySet<number> = nothing): Uint8Array | null {
   if (!filters(filter) || p.cells) return null;
   const words = filter.words.trim().toLowerCase();
   const named = words !== '' && !pool.toLowerCase().includes(words);
@@ -80,7 +83,7 @@ export function maskOf(p: Picture, rows: Rows | null, pool: string, filter: Filt
     const mine = (p.flags[i]! & Flag.mine) !== 0;
     if (filter.owner !== '' && p.class[i] !== Class.outage && mine !== (filter.owner === 'mine')) continue;
     if (filter.states.length > 0 && !filter.states.some((s) => has(p, i, s))) continue;
-    if (named && String(p.number[i]) !== words && !nodes.some(([a, b]) => p.first[i]! < b && p.first[i]! + p.size[i]! > a)) continue;
+    if (named && String(p.number[i]) !== words && !known.has(p.number[i]!) && !nodes.some(([a, b]) => p.first[i]! < b && p.first[i]! + p.size[i]! > a)) continue;
     mask[i] = 1;
   }
   return mask;

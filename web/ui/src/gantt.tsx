@@ -8,6 +8,7 @@ import { Class, Flag, type Picture } from './picture.js';
 import { aligned, beside, boxOf, finer, hit, pan, raster, shifted, shown, type Port } from './raster.js';
 import { type Lane, said as startSaid, stretchAt } from './starts.js';
 import { text } from './text.js';
+import { useWho, type Who } from './names.js';
 
 const side = 116; // pixels of the names
 const axis = 30;
@@ -28,6 +29,7 @@ export interface GanttProps {
   zone: string;
   theme: Theme;
   mask: Uint8Array | null;
+  who?: Who; // whose bars are
   begin: number | null; // the first PE shown if rows are tall, null if all are shown
   stale: boolean;
   selected: number; // the number of a bar, -1 for none
@@ -45,6 +47,12 @@ export interface GanttProps {
   onStart?: (lane: number, at: number) => void;
 }
 
+/** begins says when a bar begins: of what had begun when it was first seen that is not known. */
+export function begins(p: Picture, i: number, zone: string): string {
+  const at = time(p.t0 + p.start[i]!, zone);
+  return p.flags[i]! & Flag.openStart ? text.orEarlier(at) : at;
+}
+
 /** about says what a bar is, for those who cannot see it and in its tip. */
 export function about(p: Picture, i: number, zone: string, rows: Rows | null): string {
   const f = p.flags[i]!;
@@ -53,7 +61,7 @@ export function about(p: Picture, i: number, zone: string, rows: Rows | null): s
     p.class[i] === Class.promise && f & Flag.mine ? 'your promise' : text.classes[p.class[i]!]!,
     `${p.size[i]} PEs`,
     place(p, i, rows),
-    `${f & Flag.openStart ? 'an unknown beginning' : time(start, zone)} to ${f & Flag.openEnd ? 'an unknown end' : time(start + p.length[i]!, zone)} ${zone}`,
+    `${begins(p, i, zone)} to ${f & Flag.openEnd ? 'an unknown end' : time(start + p.length[i]!, zone)} ${zone}`,
   ];
   if (f & Flag.held) words.push('held');
   if (f & Flag.active) words.push('running');
@@ -152,6 +160,8 @@ export function Gantt(props: GanttProps) {
     return picture.number.indexOf(selected);
   }, [picture, selected]);
 
+  const { who } = props;
+  const pointed = useWho(who, hover && picture && hover.i < picture.count && picture.class[hover.i] !== Class.outage ? picture.number[hover.i]! : -1, hover !== null && picture !== null && (picture.flags[hover.i]! & Flag.mine) !== 0);
   const paper = usePaper();
   useLayoutEffect(() => {
     const canvas = pixels.current!;
@@ -413,9 +423,17 @@ export function Gantt(props: GanttProps) {
   // What has the focus is said, but not each of several that are passed quickly.
   useEffect(() => {
     if (!picture || index < 0) return;
-    const timer = setTimeout(() => setSaid(about(picture, index, zone, rows)), 150);
-    return () => clearTimeout(timer);
-  }, [picture, index, zone, rows]);
+    let over = false;
+    const timer = setTimeout(async () => {
+      const what = about(picture, index, zone, rows);
+      const name = (await who?.(picture.number[index]!, (picture.flags[index]! & Flag.mine) !== 0)) ?? '';
+      if (!over) setSaid(name ? `${what}, ${name}` : what);
+    }, 150);
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
+  }, [picture, index, zone, rows, who]);
 
   // React attaches wheel listeners passively, and a passive one cannot keep the page from scrolling.
   const wheel = useRef<(e: WheelEvent) => void>(() => undefined);
@@ -591,7 +609,8 @@ export function Gantt(props: GanttProps) {
           {', '}
           {picture.size[hover.i]} PEs, {place(picture, hover.i, rows)}
           <br />
-          {picture.flags[hover.i]! & Flag.openStart ? 'beginning unknown' : time(picture.t0 + picture.start[hover.i]!, zone)} –{' '}
+          {pointed && <><span className="named">{pointed}</span><br /></>}
+          {begins(picture, hover.i, zone)} –{' '}
           {picture.flags[hover.i]! & Flag.openEnd ? 'end unknown' : picture.flags[hover.i]! & Flag.openStart ? time(picture.t0 + picture.start[hover.i]! + picture.length[hover.i]!, zone) : `${hour(picture.t0 + picture.start[hover.i]! + picture.length[hover.i]!, zone)} (${length(picture.length[hover.i]!)})`}
           <br />
           <small>

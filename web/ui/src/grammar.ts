@@ -130,3 +130,13 @@ export function parseVariants(text: string): Variant[] | null {
   }
   return list;
 }
+
+/** quoted writes a word so that a shell takes it as it is. */
+export const quoted = (t: string) => (/^[\w.,:/@%+=-]+$/.test(t) ? t : `'${t.replaceAll("'", "'\\''")}'`);
+
+/** Repetition is how a request repeats, as the API takes it. */
+export interface Repetition { repeat: string; time_zone: string; times?: number; until?: string; at_least?: number; window?: number }
+
+/** repeatFlags is the same on the command line. */
+export const repeatFlags = (r: Repetition) =>
+  [`--repeat ${quoted(r.repeat)} --tz ${quoted(r.time_zone)}`, r.times && `--times ${r.times}`, r.until && `--until ${r.until}`, r.window && `--within ${spoken(r.window)}`, r.at_least && `--at-least ${r.at_least}`].filter(Boolean).join(' ');

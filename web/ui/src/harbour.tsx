@@ -4,9 +4,10 @@ import { bytes, Failure, get, now, type Me, type Occupied, type Rows, type Site,
 import { length, time } from './clock.js';
 import { csvOf, type Sheet, svgOf } from './export.js';
 import { type Fetched, filters, filterToSend, maskOf, queryOf, type State, states } from './filter.js';
-import { capital, Gantt, about } from './gantt.js';
+import { about, begins, capital, Gantt } from './gantt.js';
 import { parseTime } from './grammar.js';
 import { listen } from './live.js';
+import { useNamed, whoAt } from './names.js';
 import { fills, type Theme } from './palette.js';
 import { Trouble, Waiting } from './parts.js';
 import { Flag, parse, type Picture } from './picture.js';
@@ -502,7 +503,9 @@ interface PanelProps {
 function PoolPanel({ site, pool, me, view, from, to, clock, zone, theme, stale, selected, onWindow, onSelect, onOpen, onKey, change, sheets }: PanelProps) {
   const { picture, rows, failure, seen, retry } = usePool(site.name, pool.name, from, to, stale, queryOf(view));
   const name = `${site.name}/${pool.name}`;
-  const mask = useMemo(() => (picture ? maskOf(picture, rows, name, { owner: view.owner, states: view.states, words: view.words }) : null), [picture, rows, name, view.owner, view.states, view.words]);
+  const known = useNamed(site.name, pool.name, view.words, stale);
+  const who = useMemo(() => whoAt(site.name, { user: me.user, role: me.role }), [site.name, me.user, me.role]);
+  const mask = useMemo(() => (picture ? maskOf(picture, rows, name, { owner: view.owner, states: view.states, words: view.words }, known) : null), [picture, rows, name, view.owner, view.states, view.words, known]);
   const any = useMemo(() => {
     if (!picture) return true;
     if (picture.cells) return picture.cells.some((c) => c !== 0);
@@ -528,7 +531,7 @@ function PoolPanel({ site, pool, me, view, from, to, clock, zone, theme, stale, 
       {!picture && !failure && <Waiting />}
       {picture && !view.table && (
         <Gantt picture={picture} rows={rows} pes={pool.pes} from={from} to={to} now={clock} zone={zone} theme={theme} mask={mask} begin={begin} onBegin={(pe) => change({ rows: pe === null ? '' : `${name}:${Math.round(pe * 10) / 10}` })} stale={failure !== null} selected={selected}
-          name={`${site.name}, ${pool.name}`} onWindow={onWindow} onSelect={onSelect} onOpen={onOpen} onKey={onKey} />
+          name={`${site.name}, ${pool.name}`} who={who} onWindow={onWindow} onSelect={onSelect} onOpen={onOpen} onKey={onKey} />
       )}
       {picture && view.table && <Twin picture={picture} rows={rows} from={from} to={to} zone={zone} mask={mask} name={`${site.name}, ${pool.name}`} onSelect={(n) => { onSelect(n); onOpen(); }} />}
       {empty && (
@@ -564,7 +567,7 @@ function Twin({ picture, rows, from, to, zone, mask, name, onSelect }: { picture
             <Table.Tr key={i}>
               <Table.Td>{capital(about(picture, i, zone, rows).split(', ')[0]!)}{picture.flags[i]! & Flag.held ? ', held' : ''}{picture.flags[i]! & Flag.over ? ', over' : ''}</Table.Td>
               <Table.Td>{picture.size[i]} ({about(picture, i, zone, rows).split(', ')[2]})</Table.Td>
-              <Table.Td>{picture.flags[i]! & Flag.openStart ? 'unknown' : time(picture.t0 + picture.start[i]!, zone)}</Table.Td>
+              <Table.Td>{begins(picture, i, zone)}</Table.Td>
               <Table.Td>{picture.flags[i]! & Flag.openEnd ? 'unknown' : time(picture.t0 + picture.start[i]! + picture.length[i]!, zone)}</Table.Td>
               <Table.Td>{picture.flags[i]! & (Flag.openStart | Flag.openEnd) ? '' : length(picture.length[i]!)}</Table.Td>
               <Table.Td><Button size="compact-xs" variant="default" onClick={() => onSelect(picture.number[i]!)}>Details</Button></Table.Td>
@@ -610,10 +613,9 @@ function Details({ site, number, zone, stale, me }: { site: string; number: numb
   for (const s of spans) {
     lines.push([spans.length > 1 ? `Part at ${s.pool}` : 'Pool', `${site}, ${s.pool}`]);
     lines.push(['PEs', `${s.npe}${s.pes ? ` (${s.pes})` : `, ${text.provisional}`}`]);
-    const began = Date.parse(s.start) > 86_400_000;
-    lines.push(['Begins', began ? `${at(s.start)} ${zone}` : 'earlier']);
+    lines.push(['Begins', s.start ? `${at(s.start)} ${zone}` : s.seen ? text.orEarlier(`${at(s.seen)} ${zone}`) : 'earlier']);
     lines.push(['Ends', s.end ? `${at(s.end)} ${zone}` : 'unknown']);
-    if (began && s.end) lines.push(['Length', length((Date.parse(s.end) - Date.parse(s.start)) / 1000)]);
+    if (s.start && s.end) lines.push(['Length', length((Date.parse(s.end) - Date.parse(s.start)) / 1000)]);
   }
   if (own?.nodes?.length) lines.push(['Nodes', own.nodes.join(', ')]);
   if (own?.missing) lines.push(['Missing', `${own.missing} PEs`]);

@@ -6,6 +6,9 @@ import { useAddress, useAsked, useChanges, useGot } from './follow.js';
 import { parseLength, parseTime, spoken } from './grammar.js';
 import { at, curl, differences, ended, live, modifyLine, over, placedBefore, sentence, where, wished, type Happening, type Reservation, type Task } from './life.js';
 import { Feeds } from './feeds.js';
+import { Hooks } from './hooks.js';
+import { inWords, nextOf, seriesOf, type Series } from './recur.js';
+import { OneSeries } from './series.js';
 import { Command, Once, Stamp, State, Trouble, usualZone, Waiting } from './parts.js';
 import { text } from './text.js';
 import { words } from './words.js';
@@ -25,6 +28,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
   const chosen = query.get('sel') ?? '';
   const named = query.get('name') ?? '';
   const [feeds, setFeeds] = useState(false);
+  const [notices, setNotices] = useState(false);
   const base = `v1/reservations?limit=${pageSize}${everybody ? '' : `&user=${encodeURIComponent(me.user)}`}${all ? '' : `&state=${live}`}${named ? `&name=${encodeURIComponent(named)}` : ''}`;
   const { value, failure, seen, again } = useAsked<Listed>(
     async (signal) => {
@@ -39,10 +43,17 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
     },
     `${pages} ${base}`, changes, onEnded,
   );
+  const group = query.get('series') ?? '';
+  const each = query.get('each') === '1';
+  const repeats = useGot<{ series: Series[] }>(`v1/series?limit=500${everybody ? '' : `&user=${encodeURIComponent(me.user)}`}`, changes, onEnded);
   const sites = useGot<{ sites: Site[] }>('v1/sites', changes, onEnded).value?.sites ?? [];
   const list = [...(value?.reservations ?? [])].sort(
     (a, b) => Number(over(a.state)) - Number(over(b.state)) || (over(a.state) ? at(b.changed ?? '') - at(a.changed ?? '') : at(a.start ?? a.ready ?? '') - at(b.start ?? b.ready ?? '')) || (a.id < b.id ? -1 : 1),
   );
+  const known = new Map((repeats.value?.series ?? []).map((s) => [s.id, s]));
+  const groups = [...known.values()].filter((s) => (all || s.live > 0) && (!named || s.name === named));
+  const singles = each || named ? list : list.filter((r) => !known.has(seriesOf(r.id)));
+  const ofSeries = new Map(groups.map((s) => [s.id, list.filter((r) => seriesOf(r.id) === s.id)]));
   const placed = list.filter((r) => r.start && r.end && !over(r.state));
   const from = Math.min(clock, ...placed.map((r) => at(r.start!)));
   const to = Math.max(clock + 3600, ...placed.map((r) => at(r.end!)));
@@ -63,19 +74,44 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
         <Group gap="md">
           <TextInput key={named} size="xs" w={170} aria-label={w.name} placeholder={w.name} defaultValue={named} maxLength={64} onBlur={(e) => change('name', e.currentTarget.value.trim())} onKeyDown={(e) => { if (e.key === 'Enter') change('name', e.currentTarget.value.trim()); }} />
           {me.role === 'operator' && <Checkbox size="xs" label={w.everybody} checked={everybody} onChange={(e) => change('everybody', e.currentTarget.checked ? '1' : '')} />}
+          {groups.length > 0 && <Checkbox size="xs" label={words.series.each} checked={each} onChange={(e) => change('each', e.currentTarget.checked ? '1' : '')} />}
           <Checkbox size="xs" label={w.over} checked={all} onChange={(e) => change('all', e.currentTarget.checked ? '1' : '')} />
           {me.role !== 'viewer' && <Button size="compact-sm" variant="default" aria-haspopup="dialog" onClick={() => setFeeds(true)}>{w.feed}</Button>}
+          {me.role !== 'viewer' && <Button size="compact-sm" variant="default" aria-haspopup="dialog" onClick={() => setNotices(true)}>{w.notices}</Button>}
         </Group>
       </Group>
       {!hears && <Alert color="orange" variant="light" role="status">{text.notLive}</Alert>}
       <Trouble failure={failure} seen={seen} zone={zone} again={again} />
       {!value && !failure && <Waiting />}
-      {value && list.length === 0 && (
+      <Trouble failure={repeats.failure} seen={repeats.seen} zone={zone} again={repeats.again} />
+      {value && list.length === 0 && groups.length === 0 && (
         <Alert color="gray" title={w.none} data-testid="none">
           {named ? w.noneNamed(named) : everybody ? w.noneEverybody : all ? w.noneAll : w.noneAbout} {!everybody && <Anchor href="book">{w.book}</Anchor>}
         </Alert>
       )}
-      {list.length > 0 && (
+      {groups.length > 0 && (
+        <Paper withBorder radius="sm">
+          <Table highlightOnHover aria-label={words.series.title} verticalSpacing={6} className="list" data-testid="groups">
+            <Table.Thead><Table.Tr><Table.Th>{words.series.title}</Table.Th>{everybody && <Table.Th>User</Table.Th>}<Table.Th>{words.series.next}</Table.Th><Table.Th visibleFrom="sm">{words.series.stands}</Table.Th><Table.Th visibleFrom="md" w="28%">{period(from, to, zone)}</Table.Th><Table.Th><span className="unseen">Details</span></Table.Th></Table.Tr></Table.Thead>
+            <Table.Tbody>
+              {groups.map((s) => {
+                const next = nextOf(ofSeries.get(s.id)!);
+                return (
+                  <Table.Tr key={s.id} data-series={s.id} data-selected={s.id === group || undefined} onClick={() => change('series', s.id)} style={{ cursor: 'pointer' }}>
+                    <Table.Td>{s.name && <Text size="sm" fw={600} className="named brief" title={s.name}>{s.name}</Text>}<Text size="sm" className="named brief">{words.series.about(inWords(s.repeat ?? '') || words.series.given, s.time_zone)}</Text>{s.decision !== 'accepted' && <State of="warning" words={words.series.decisions[s.decision] ?? s.decision} />}</Table.Td>
+                    {everybody && <Table.Td className="named">{s.user}</Table.Td>}
+                    <Table.Td>{next?.start && next.end ? <><Text size="sm"><Stamp of={period(at(next.start), at(next.end), zone)} /></Text><Text size="xs" c="dimmed">{note(next)}</Text></> : s.live > 0 ? '–' : words.series.nothingNext}</Table.Td>
+                    <Table.Td visibleFrom="sm">{words.series.live(s.live, s.count, 0)}</Table.Td>
+                    <Table.Td visibleFrom="md"><Lanes list={ofSeries.get(s.id)!.filter((r) => !over(r.state))} from={from} to={to} clock={clock} /></Table.Td>
+                    <Table.Td ta="right"><Button size="compact-xs" variant="default" aria-label={`Details of series ${s.name || s.id}`} aria-haspopup="dialog" onClick={(e) => { e.stopPropagation(); change('series', s.id); }}>Details</Button></Table.Td>
+                  </Table.Tr>
+                );
+              })}
+            </Table.Tbody>
+          </Table>
+        </Paper>
+      )}
+      {singles.length > 0 && (
         <Paper withBorder radius="sm">
           <Table highlightOnHover aria-label={everybody ? w.titleAll : w.title} verticalSpacing={6} className="list">
             <Table.Thead>
@@ -85,7 +121,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
-              {list.map((r) => (
+              {singles.map((r) => (
                 <Table.Tr key={r.id} data-id={r.id} data-selected={r.id === chosen || undefined} onClick={() => change('sel', r.id)} style={{ cursor: 'pointer' }}>
                   <Table.Td><State of={r.missing && !over(r.state) ? 'degraded' : r.state} words={r.state.replaceAll('_', ' ')} />{Boolean(r.missing) && <Text size="xs" fw={600}>{w.missing(r.missing!)}</Text>}{r.name && <Text size="xs" className="named brief" title={r.name}>{r.name}</Text>}</Table.Td>
                   {everybody && <Table.Td className="named">{r.user}</Table.Td>}
@@ -107,22 +143,31 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
       <Drawer lockScroll={false} opened={chosen !== ''} onClose={() => change('sel', '')} position="right" size="lg" title={<span className="named brief" title={chosen}>{chosen}</span>} overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
         {chosen && <Once key={chosen}><OnePromise id={chosen} sites={sites} zone={zone} clock={clock} changes={changes} onEnded={onEnded} onDone={again} /></Once>}
       </Drawer>
+      <Drawer lockScroll={false} opened={group !== '' && chosen === ''} onClose={() => change('series', '')} position="right" size="lg" title={<span className="named brief" title={group}>{known.get(group)?.name || group}</span>} overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
+        {group && <Once key={group}><OneSeries id={group} zone={zone} changes={changes} onEnded={onEnded} onDone={() => { again(); repeats.again(); }} /></Once>}
+      </Drawer>
       <Drawer lockScroll={false} opened={feeds} onClose={() => setFeeds(false)} position="right" size="lg" title={words.feeds.title} overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
         {feeds && <Feeds me={me} sites={sites.map((s) => s.name)} zone={zone} onEnded={onEnded} />}
+      </Drawer>
+      <Drawer lockScroll={false} opened={notices} onClose={() => setNotices(false)} position="right" size="lg" title={words.hooks.title} overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
+        {notices && <Once><Hooks me={me} sites={sites.map((s) => s.name)} zone={zone} changes={changes} onEnded={onEnded} /></Once>}
       </Drawer>
     </Stack>
   );
 }
 
 /** Lane draws when a promise is; the column beside it says the same in words. */
-function Lane({ r, from, to, clock }: { r: Reservation; from: number; to: number; clock: number }) {
+const Lane = ({ r, ...rest }: { r: Reservation; from: number; to: number; clock: number }) => <Lanes list={[r]} {...rest} />;
+
+/** Lanes draws when some promises are, in one row. */
+function Lanes({ list, from, to, clock }: { list: Reservation[]; from: number; to: number; clock: number }) {
   const x = (t: number) => `${((t - from) / Math.max(1, to - from)) * 100}%`;
-  const places = r.parts?.length ? r.parts : [r];
+  const places = list.flatMap((r) => (r.parts?.length ? r.parts : [r]).map((p) => ({ start: p.start, end: p.end, how: r.missing ? 'degraded' : r.state })));
   return (
     <svg width="100%" height={22} aria-hidden="true" className="lane">
       <line x1="0" x2="100%" y1="21.5" y2="21.5" className="rule" />
       {places.filter((p) => p.start && p.end).map((p, i) => (
-        <rect key={i} x={x(at(p.start!))} width={`max(3px, ${((at(p.end!) - at(p.start!)) / Math.max(1, to - from)) * 100}%)`} y={4} height={14} rx={2} className={`bar ${r.missing ? 'degraded' : r.state}`} />
+        <rect key={i} x={x(at(p.start!))} width={`max(3px, ${((at(p.end!) - at(p.start!)) / Math.max(1, to - from)) * 100}%)`} y={4} height={14} rx={2} className={`bar ${p.how}`} />
       ))}
       <line x1={x(clock)} x2={x(clock)} y1="0" y2="22" className="now" />
     </svg>

@@ -108,6 +108,9 @@ function columns(p: Picture | null, v: Port, out: Uint32Array, c0: number, c1: n
   const last = v.from + c1 * v.perPixel - p.t0;
   const upper = v.top - 1 / v.rowHeight;
   const lower = v.top + (v.height + 1) / v.rowHeight;
+  for (let i = 0; i < p.count; i++) { // bars are drawn over these
+    if (p.class[i] === Class.outage && p.flags[i]! & Flag.openStart && (v.mask === null || v.mask[i] !== 0)) fade(p, i, v, tint, out, c0, c1, phase);
+  }
   const thin = v.rowHeight < 2; // then most bars have a row of pixels and no inside
   for (let i = 0; i < p.count; i++) {
     const start = p.start[i]!;
@@ -119,6 +122,23 @@ function columns(p: Picture | null, v: Port, out: Uint32Array, c0: number, c1: n
     }
     const b = boxOf(p, i, v);
     if (b && b.x0 < c1 && b.x1 > c0) bar(b, p.class[i]!, p.flags[i]!, v, tint, out, c0, c1, phase);
+  }
+}
+
+/** reach is how many pixels before its first one an outage fades out whose beginning is not known. */
+const reach = 24;
+
+/** fade draws that an outage began before it was first seen: the fewer points the earlier. */
+function fade(p: Picture, i: number, v: Port, tint: Tint, out: Uint32Array, c0: number, c1: number, phase: number): void {
+  const b = boxOf(p, i, { ...v, width: v.width + reach }); // also one that begins to the right of the port
+  if (!b) return;
+  const x0 = Math.max(c0, b.left - reach);
+  const x1 = Math.min(c1, b.left);
+  const color = tint.full[Class.outage]!;
+  for (let y = b.y0; y < b.y1; y++) {
+    for (let x = x0; x < x1; x++) {
+      if (((((x + phase) * 5 + y * 3) & 7) * reach) / 8 < reach - (b.left - x) && out[y * v.width + x] === tint.paper) out[y * v.width + x] = color;
+    }
   }
 }
 

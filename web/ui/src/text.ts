@@ -47,6 +47,9 @@ export const text = {
     no: (what: string, at: string, reason: string, last: string) => `${what} cannot start at ${at}: ${reason}. That is so ${last ? `until ${last}` : 'for all later times that are shown'}.`,
     never: (what: string, reason: string) => `${what} can start here at no time: ${reason}.`,
     unknown: 'Not known yet.',
+    repeats: 'Repeat it', repeat: 'How often', repeatHint: 'every weekday 09:00, or an RRULE', badRepeat: 'Empty: want a rule, such as every weekday 09:00', byClock: (zone: string) => `by the clock of ${zone}`,
+    times: 'How many times', until: 'Latest start', oneEnd: 'Want how many times, or the latest start', badTimes: (t: string) => `${t}: want a whole number from 1 to 1000`,
+    atLeast: 'At least this many, or none', all: 'Empty: all.', window: 'Ended within', windowAbout: 'Empty: it starts at its very time.', shortWindow: 'Shorter than the duration.', promiseAll: 'Promise them',
     differences: { as_asked: 'As asked', later: 'Later', other_site: 'At another site', earlier: 'Earlier', fewer_pes: 'Fewer PEs', shorter: 'Shorter' } as Record<string, string>,
   },
   notPermitted: (role: string) => (role === 'viewer' ? 'A viewer may only look' : 'This page is for operators'),
@@ -64,7 +67,7 @@ export const text = {
   emptyMine: { title: 'Nothing of yours in this window', text: 'Others may hold PEs here.', act: 'Show everything' },
   emptyFilter: { title: 'Nothing that the filter shows in this window', text: 'It leaves other things out.' },
   filter: {
-    words: 'Nodes or pools by name', hint: 'Node, pool  ( / )', owner: 'Whose', state: 'State', clear: 'Show everything',
+    words: 'Nodes, pools, users or promises by name', hint: 'Node, user …  ( / )', owner: 'Whose', state: 'State', clear: 'Show everything',
     button: (n: number) => (n === 0 ? 'Filter' : `Filter (${n})`),
     owners: { '': 'Everybody\'s', mine: 'Mine only', others: 'Those of others' },
     states: { promise: 'Promises', held: 'Held', running: 'Running', job: 'Ordinary jobs', degraded: 'Degraded', outage: 'Out of use', over: 'Over', provisional: 'PEs not chosen yet' },
@@ -84,6 +87,7 @@ export const text = {
   printed: (page: string, at: string, zone: string) => `Berth, ${page}. Printed at ${at}, ${zone}.`,
   freeNow: (free: number, pes: number) => `${free} of ${pes} PEs free now`,
   provisional: 'PEs not chosen yet',
+  orEarlier: (when: string) => `${when} or earlier`,
   unplaced: 'no PEs now',
   help: [
     ['← →', 'previous, next bar on the same PE'], ['↑ ↓', 'neighbouring PE, same time'], ['Shift+← →', 'move the window'], ['+ −', 'zoom'], ['0', 'the usual window'], ['n', 'go to now'],

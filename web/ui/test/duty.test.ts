@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { amount, drainLine, holders, quoted, share, tokenLine, type Limit } from '../src/duty.js';
+import { amount, drainLine, holders, share, tokenLine, type Limit } from '../src/duty.js';
+import { quoted } from '../src/grammar.js';
 
 test('commands to copy are taken by a shell as they are', () => {
   assert.equal(quoted('n[1-3]'), `'n[1-3]'`);

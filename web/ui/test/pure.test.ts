@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createHash } from 'node:crypto';
 import { aheadOfUTC, length, period, ticks, time } from '../src/clock.js';
 import { filterToSend, maskOf, queryOf } from '../src/filter.js';
-import { fills, ground, rgb, type Theme } from '../src/palette.js';
+import { fills, ground, pixel, rgb, type Theme } from '../src/palette.js';
 import { parse, type Picture } from '../src/picture.js';
 import { aligned, beside, finer, hit, pan, raster, shifted, type Port } from '../src/raster.js';
 import { lanesOf, refused, said, stretchAt } from '../src/starts.js';
@@ -125,9 +125,9 @@ test('pixels are those that they were: no font, so everywhere the same', () => {
     }
   }
   assert.deepEqual(got, {
-    'light rows bars': '882441227d12b9bf', 'light rows cells': '14da6736808a9307', 'light rows none': '40ade8e90993efc9', 'light thin bars': '5d40380a964aaaa3', 'light tall bars': '88176d71fa533b97',
-    'light near bars': 'b046617ba26c0b22', 'dark rows bars': '4489f93352f7448e', 'dark rows cells': '9ae768f4f56f4861', 'dark rows none': '107f1f72f1b135cd', 'dark thin bars': '2a65b666cd8f72c9',
-    'dark tall bars': 'c015d2d35a2abaf9', 'dark near bars': '6bb363b95c0f6365',
+    'light rows bars': '01b239e906735d1e', 'light rows cells': '14da6736808a9307', 'light rows none': '40ade8e90993efc9', 'light thin bars': 'eb9598fa621cfcfb', 'light tall bars': 'fedc8f405b0c2961',
+    'light near bars': 'b046617ba26c0b22', 'dark rows bars': 'ce8e7f004f63b796', 'dark rows cells': '9ae768f4f56f4861', 'dark rows none': '107f1f72f1b135cd', 'dark thin bars': '0a242811c5c8a8c9',
+    'dark tall bars': '111e8651b376af1e', 'dark near bars': '6bb363b95c0f6365',
   });
 });
 
@@ -172,6 +172,29 @@ test('filters leave out what is not asked for', () => {
   assert.equal(mask('', [], 'nowhere'), '000000');
   assert.equal(mask('', [], 'pool'), '111111');
   assert.equal(mask('mine', ['held'], 'alpha'), '000000');
+  assert.equal([...maskOf(p, rows, 'site/pool', { owner: '', states: [], words: 'ann' }, new Set([77]))!].join(''), '000001', 'by the name of its user');
+});
+
+test('an outage whose beginning is not known fades out to the left, where nothing else is', () => {
+  const outage = { start: 6000, length: 6000, first: 1, size: 1, class: 4 };
+  const held = { start: 3000, length: 2700, first: 1, size: 1 };
+  const v = aligned(port({ width: 200, height: 40, from: 1000, perPixel: 60, rowHeight: 10 }));
+  const drawn = (bars: Bar[]) => {
+    const out = new Uint32Array(v.width * v.height);
+    raster(parse(encode(bars, Array(400).fill(9), 4)), v, out);
+    return out;
+  };
+  const [known, open, beside] = [drawn([outage]), drawn([{ ...outage, flags: 2 }]), drawn([held, { ...outage, flags: 2 }])];
+  const ink = pixel(fills.light.outage, ground.light, 1);
+  const columns = [...open].flatMap((c, at) => (c !== known[at] ? [at % v.width] : []));
+  const left = Math.round((parse(encode([outage], Array(400).fill(9), 4)).t0 + 6000 - v.from) / v.perPixel);
+  assert.ok(columns.length > 60 && Math.min(...columns) >= left - 24 && Math.max(...columns) < left, `columns ${columns.join()}, the outage is at ${left}`);
+  const dots = (from: number, to: number) => columns.filter((x) => x >= left + from && x < left + to).length;
+  assert.ok(dots(-24, -16) < dots(-16, -8) && dots(-16, -8) < dots(-8, 0), 'the later the denser');
+  const blue = pixel(fills.light.promise, ground.light, 1);
+  const bar = drawn([held]);
+  for (let at = 0; at < bar.length; at++) if (bar[at] === blue) assert.equal(beside[at], blue, 'what was held then is seen whole');
+  assert.ok([...beside].some((c, at) => c === ink && at % v.width < left), 'beside it, the outage fades');
 });
 
 test('keys go to the nearest bar', () => {

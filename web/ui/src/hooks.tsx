@@ -1,0 +1,210 @@
+import { Alert, Button, CopyButton, Group, Paper, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { useEffect, useRef, useState } from 'react';
+import { act, Failure, get, type Me } from './api.js';
+import { length, time } from './clock.js';
+import { useGot } from './follow.js';
+import { parseLength } from './grammar.js';
+import { acting, addLine, bodyOf, type Delivery, type Hook, hookState, isAddress, kinds, type Try, type Wanted } from './receivers.js';
+import { at } from './life.js';
+import { Command, Stamp, State, Trouble, Waiting } from './parts.js';
+import { text } from './text.js';
+import { words } from './words.js';
+
+const w = words.hooks;
+
+/** said is what a receiver answered. */
+const said = (t: Try) => [t.status ? w.status(t.status) : '', t.trouble ?? ''].filter(Boolean).join(': ') || w.arrived;
+
+/** Hooks lists who is told of one's promises, and adds, tests, changes and removes them. A secret is in one answer alone: it is shown until it is put away or the page is left. */
+export function Hooks({ me, sites, zone, changes, onEnded }: { me: Me; sites: string[]; zone: string; changes: number; onEnded: () => void }) {
+  const got = useGot<{ hooks: Hook[] }>('v1/hooks', changes, onEnded);
+  const [adding, setAdding] = useState(false);
+  const [secret, setSecret] = useState<Hook | null>(null);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [open, setOpen] = useState('');
+  const top = useRef<HTMLDivElement>(null);
+  const failed = (e: Failure) => { if (e.problem.status === 401) onEnded(); else setFailure(e); };
+  const list = got.value?.hooks ?? [];
+  const everybody = list.some((h) => h.user !== me.user);
+  const here = () => top.current?.focus();
+  return (
+    <Stack gap="sm" data-testid="hooks" ref={top} tabIndex={-1} role="group" aria-label={w.title}>
+      <Text size="sm">{w.about}</Text>
+      {secret && (
+        <Alert color="green" variant="light" role="alert" title={secret.secret ? w.made : w.madeChat} data-testid="secret">
+          {secret.secret && (
+            <>
+              <Text size="sm">{w.once}</Text>
+              <Group gap={6} my={6}>
+                <code className="named">{secret.secret}</code>
+                <CopyButton value={secret.secret}>{({ copied, copy }) => <Button size="compact-xs" variant="default" aria-label={w.copy} onClick={copy}>{copied ? 'Copied' : 'Copy'}</Button>}</CopyButton>
+              </Group>
+            </>
+          )}
+          <Button size="compact-sm" variant="default" onClick={() => { setSecret(null); here(); }}>{w.putAway}</Button>
+        </Alert>
+      )}
+      <Trouble failure={failure} />
+      <Trouble failure={got.failure} seen={got.seen} zone={zone} again={got.again} />
+      {adding ? (
+        <Add sites={sites} onShut={() => { setAdding(false); setFailure(null); here(); }} onEnded={onEnded}
+          onMade={(h) => { setAdding(false); setSecret(h); setFailure(null); setOpen(''); got.again(); here(); }} />
+      ) : <Group><Button size="compact-sm" onClick={() => { setAdding(true); setSecret(null); }}>{w.add}</Button></Group>}
+      {!got.value && !got.failure && <Waiting />}
+      {got.value && list.length === 0 && <Text size="sm" c="dimmed">{w.none}</Text>}
+      {list.map((h) => (
+        <Paper key={h.id} withBorder p="xs" component="section" aria-label={w.of(h.note || h.host)} data-id={h.id}>
+          <Group justify="space-between" gap="xs">
+            <Group gap="xs">
+              <State of={{ works: 'ok', fails: 'warning', disabled: 'error' }[hookState(h)]} words={w.states[hookState(h)]} />
+              <Text size="sm" fw={600} className="named">{h.note || h.host}</Text>
+              <Text size="sm" c="dimmed" className="named">{[h.note && h.host, h.form === 'chat' ? w.chatForm : w.webhookForm, h.site, everybody && h.user].filter(Boolean).join(', ')}</Text>
+            </Group>
+            <Button size="compact-xs" variant="default" aria-expanded={open === h.id} aria-label={`${w.more}: ${h.note || h.host}`} onClick={() => setOpen(open === h.id ? '' : h.id)}>{w.more}</Button>
+          </Group>
+          <Text size="sm">{w.told(h.kinds.map((k) => w.kinds[k] ?? k).join(', '))}</Text>
+          {h.disabled && <Text size="sm" className="named">{w.disabled(h.disabled)}</Text>}
+          {h.failing && <Text size="sm">{w.failing(`${time(at(h.failing), zone)} ${zone}`)}</Text>}
+          {Boolean(h.missed) && <Text size="sm">{w.missed(h.missed!)}</Text>}
+          <Text size="xs" c="dimmed" className="named">{w.counts(h.waiting, h.dead)}{h.last ? ` ${w.last(time(at(h.last.at), zone), said(h.last))}` : ''}</Text>
+          {open === h.id && <One hook={h} zone={zone} changes={changes} onDone={got.again} onFailed={failed} onSecret={(s) => { setSecret(s); here(); }} onGone={here} onEnded={onEnded} />}
+        </Paper>
+      ))}
+    </Stack>
+  );
+}
+
+/** One is what was sent to a receiver, and what can be done about it. */
+function One({ hook, zone, changes, onDone, onFailed, onSecret, onGone, onEnded }: { hook: Hook; zone: string; changes: number; onDone: () => void; onFailed: (e: Failure) => void; onSecret: (h: Hook) => void; onGone: () => void; onEnded: () => void }) {
+  const path = `v1/hooks/${encodeURIComponent(hook.id)}`;
+  const got = useGot<{ deliveries: Delivery[] }>(`${path}/deliveries`, changes, onEnded);
+  const [busy, setBusy] = useState(false);
+  const [sure, setSure] = useState(false);
+  const [done, setDone] = useState<{ title: string; line: string } | null>(null);
+  const [trying, setTrying] = useState<{ known: string[]; until: number } | null>(null); // a test on its way
+  const again = got.again;
+  const list = [...(got.value?.deliveries ?? [])].reverse();
+  const dead = list.filter((d) => d.state === 'dead');
+  const test = trying ? list.find((d) => d.kind === 'test' && !trying.known.includes(d.id) && d.tries.length > 0) : undefined;
+  useEffect(() => { // no event tells what a receiver answered
+    if (!trying || test) return;
+    const timer = setInterval(() => (Date.now() > trying.until ? setTrying(null) : again()), 500);
+    return () => clearInterval(timer);
+  }, [trying, test, again]);
+  const run = async (title: string, line: string, send: () => Promise<unknown>) => {
+    setBusy(true);
+    setDone(null);
+    try {
+      await send();
+      setDone({ title, line });
+    } catch (e) {
+      if (!(e instanceof Failure)) throw e;
+      onFailed(e);
+    } finally {
+      setBusy(false);
+      setSure(false);
+      again();
+      onDone();
+    }
+  };
+  const tryIt = () => run(w.testing, `berth notify test ${hook.id}`, async () => {
+    const before = await get<{ deliveries: Delivery[] }>(`${path}/deliveries`);
+    await act('POST', `${path}/test`, null);
+    setTrying({ known: before.deliveries.map((d) => d.id), until: Date.now() + 20_000 });
+  });
+  const resend = (ids: string[]) => run(w.resent, `berth notify resend ${hook.id}${ids.length === 0 ? '' : ` ${ids.join(' ')}`}`, () => act('POST', `${path}/resend`, ids.length === 0 ? {} : { notices: ids }));
+  const enable = (enabled: boolean) => run(enabled ? w.enabled : w.stopped, `berth notify change ${hook.id} ${enabled ? '--enable' : '--disable'}`, () => act('PATCH', path, { enabled }));
+  const rotate = () => run(w.rotated, `berth notify rotate ${hook.id}`, async () => {
+    const h = await act<Hook>('POST', `${path}/rotate`, null);
+    if (h) onSecret(h);
+  });
+  const remove = () => {
+    if (!sure) return setSure(true);
+    void run(w.removed, `berth notify remove ${hook.id}`, async () => {
+      await act('DELETE', path, null);
+      onGone();
+    });
+  };
+  const stamp = (t: string) => <Stamp of={time(at(t), zone)} />;
+  return (
+    <Stack gap="xs" mt="xs">
+      <Group gap="xs" role="group" aria-label={w.acts}>
+        {!hook.disabled && <Button size="compact-sm" variant="default" disabled={busy} onClick={() => void tryIt()}>{w.test}</Button>}
+        {dead.length > 0 && !hook.disabled && <Button size="compact-sm" variant="default" disabled={busy} onClick={() => void resend([])}>{w.resendAll(dead.length)}</Button>}
+        {hook.form === 'webhook' && <Button size="compact-sm" variant="default" disabled={busy} onClick={() => void rotate()}>{w.rotate}</Button>}
+        <Button size="compact-sm" variant="default" disabled={busy} onClick={() => void enable(Boolean(hook.disabled))}>{hook.disabled ? w.enable : w.disable}</Button>
+        <Button size="compact-sm" variant="default" color="red" disabled={busy} onClick={remove} onBlur={() => setSure(false)}>{sure ? w.sure : w.remove}</Button>
+      </Group>
+      {done && <Alert color="green" variant="light" title={test ? (test.state === 'delivered' ? w.testArrived : w.testFailed) : done.title} role="alert" data-testid="done">{test && <Text size="sm" className="named">{said(test.tries.at(-1)!)}</Text>}<Command line={done.line} /></Alert>}
+      <Trouble failure={got.failure} seen={got.seen} zone={zone} again={got.again} />
+      {!got.value && !got.failure && <Waiting height={60} />}
+      <Title order={3} size="h6">{w.sent}</Title>
+      {got.value && list.length === 0 && <Text size="sm" c="dimmed">{w.nothingSent}</Text>}
+      {list.length > 0 && (
+        <Table aria-label={w.sent} verticalSpacing={4} data-testid="deliveries">
+          <Table.Thead><Table.Tr><Table.Th>What</Table.Th><Table.Th>Came about</Table.Th><Table.Th>State</Table.Th><Table.Th><span className="unseen">{w.resend}</span></Table.Th></Table.Tr></Table.Thead>
+          <Table.Tbody>
+            {list.slice(0, 100).map((d) => (
+              <Table.Tr key={d.id} data-notice={d.id}>
+                <Table.Td className="named"><span className="stamp"><span>{w.kinds[d.kind] ?? d.kind}</span></span>{(d.reservation ?? d.workflow) && <Text size="xs" className="named">{d.reservation ?? d.workflow}</Text>}</Table.Td>
+                <Table.Td>{stamp(d.at)}</Table.Td>
+                <Table.Td>
+                  <State of={{ delivered: 'ok', dead: 'error' }[d.state] ?? 'held'} words={w.delivery[d.state] ?? d.state} />
+                  {d.tries.map((t, i) => <Text key={i} size="xs" className="named">{time(at(t.at), zone)}: {said(t)}</Text>)}
+                  {d.next && <Text size="xs">{w.nextTry(time(at(d.next), zone))}</Text>}
+                </Table.Td>
+                <Table.Td ta="right">{d.state === 'dead' && !hook.disabled && <Button size="compact-xs" variant="default" disabled={busy} aria-label={`${w.resend}: ${w.kinds[d.kind] ?? d.kind}, ${d.reservation ?? d.workflow ?? d.id}`} onClick={() => void resend([d.id])}>{w.resend}</Button>}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      )}
+      <Command line={`berth notify show ${hook.id}`} />
+    </Stack>
+  );
+}
+
+const order: ('label' | 'input' | 'description' | 'error')[] = ['label', 'input', 'description', 'error'];
+
+/** Add makes a receiver. */
+function Add({ sites, onShut, onMade, onEnded }: { sites: string[]; onShut: () => void; onMade: (h: Hook) => void; onEnded: () => void }) {
+  const [f, set] = useState({ url: '', chat: false, kinds: acting, site: '', note: '', text: '', starts: '15m', ends: '10m', unused: '10m' });
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const leads = { starts: parseLength(f.starts), ends: parseLength(f.ends), unused: parseLength(f.unused) };
+  const told = (k: string) => f.kinds.includes(k);
+  const usual = { starts: 900, ends: 600, unused: 600 };
+  const lead = (name: 'starts' | 'ends' | 'unused') => (leads[name] === null || leads[name] === usual[name] ? undefined : leads[name]!);
+  const right = isAddress(f.url.trim()) && f.kinds.length > 0 && leads.starts !== null && leads.ends !== null && leads.unused !== null;
+  const wanted: Wanted = { url: f.url.trim(), chat: f.chat, kinds: f.kinds, site: f.site, note: f.note.trim(), text: f.text.trim(), starts: lead('starts'), ends: lead('ends'), unused: lead('unused') };
+  const make = () => {
+    setBusy(true);
+    setFailure(null);
+    act<Hook>('POST', 'v1/hooks', bodyOf(wanted)).then((h) => h && onMade(h), (e: Failure) => {
+      if (e.problem.status === 401) onEnded();
+      setFailure(e);
+      setBusy(false);
+    });
+  };
+  return (
+    <Paper withBorder p="sm" component="form" aria-label={w.add} onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (right && !busy) make(); }}>
+      <Stack gap="xs">
+        <TextInput label={w.url} autoFocus autoComplete="off" type="url" placeholder="https://hooks.example.org/berth" value={f.url} onChange={(e) => set({ ...f, url: e.currentTarget.value })} error={f.url !== '' && !isAddress(f.url.trim()) && w.badUrl} description={w.urlAbout} inputWrapperOrder={order} />
+        <Select label={w.form} data={[{ value: 'webhook', label: w.webhookForm }, { value: 'chat', label: w.chatForm }]} value={f.chat ? 'chat' : 'webhook'} onChange={(v) => set({ ...f, chat: v === 'chat' })} allowDeselect={false} />
+        {f.chat && <TextInput label={w.text} value={f.text} onChange={(e) => set({ ...f, text: e.currentTarget.value })} description={w.textAbout} inputWrapperOrder={order} />}
+        <fieldset className="bare"><legend>{w.toldOf}</legend>
+          {kinds.map((k) => <label key={k} className="choice"><input type="checkbox" checked={told(k)} onChange={() => set({ ...f, kinds: kinds.filter((x) => (x === k ? !told(k) : told(x))) })} /> {w.kinds[k]}</label>)}
+          {f.kinds.length === 0 && <Text size="sm" role="alert">{w.noKinds}</Text>}
+        </fieldset>
+        {told('starting') && <TextInput label={w.starts} value={f.starts} onChange={(e) => set({ ...f, starts: e.currentTarget.value })} error={leads.starts === null && text.book.badLength(f.starts)} description={leads.starts === null ? undefined : length(leads.starts)} inputWrapperOrder={order} />}
+        {told('unused') && <TextInput label={w.unused} value={f.unused} onChange={(e) => set({ ...f, unused: e.currentTarget.value })} error={leads.unused === null && text.book.badLength(f.unused)} description={leads.unused === null ? undefined : length(leads.unused)} inputWrapperOrder={order} />}
+        {told('ending') && <TextInput label={w.ends} value={f.ends} onChange={(e) => set({ ...f, ends: e.currentTarget.value })} error={leads.ends === null && text.book.badLength(f.ends)} description={leads.ends === null ? undefined : length(leads.ends)} inputWrapperOrder={order} />}
+        <Select label={w.site} data={[{ value: '', label: text.allSites }, ...sites.map((s) => ({ value: s, label: s }))]} value={f.site} onChange={(v) => set({ ...f, site: v ?? '' })} allowDeselect={false} />
+        <TextInput label={w.note} autoComplete="off" maxLength={200} value={f.note} onChange={(e) => set({ ...f, note: e.currentTarget.value })} />
+        <Trouble failure={failure} />
+        <Group gap="xs"><Button type="submit" size="compact-sm" loading={busy} disabled={!right}>{w.addIt}</Button><Button size="compact-sm" variant="default" onClick={onShut}>{w.leave}</Button></Group>
+        {right && <Command line={addLine(wanted)} />}
+      </Stack>
+    </Paper>
+  );
+}
