@@ -22,7 +22,7 @@ var (
 	seeds   = flag.Uint64("dst.seeds", 8, "how many seeds happen")
 	from    = flag.Uint64("dst.from", 1, "the first seed")
 	search  = flag.Uint64("dst.search", 12, "among how many seeds from the one of the table on each planted fault is looked for")
-	twice   = flag.Uint64("dst.twice", 6, "how many seeds happen twice, to compare")
+	twice   = flag.Uint64("dst.twice", 3, "how many seeds happen twice, to compare")
 	tracing = flag.Bool("dst.trace", false, "tell everything that happens; with -v")
 )
 
