@@ -288,6 +288,7 @@ func (x *examiner) userPages(p *browser.Page, at func(string) string) {
 	enter(p, "Address", "http://127.0.0.1:9/"+strings.ReplaceAll(at("x"), " ", "-"))
 	p.Press("Add it")
 	p.Wait(`document.querySelector('[data-testid=secret] code')`)
+	p.Wait(`document.querySelector('[data-testid=hooks] section button')`)
 	p.Eval(`document.querySelector('[data-testid=hooks] section button').click()`)
 	p.Press("Send a test")
 	p.Wait(`document.querySelector('[data-testid=deliveries] tbody tr')`)
