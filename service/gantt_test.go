@@ -187,7 +187,7 @@ func TestSpansOfANumber(t *testing.T) {
 		for _, b := range p.Bars {
 			for _, by := range []service.Principal{ann.By, bob.By, root.By} {
 				spans, err := w.host.Spans(t.Context(), by, "harbour", b.Number)
-				if err != nil || len(spans) != 1 || spans[0].Start != b.Start || spans[0].NPE != b.PEs {
+				if err != nil || len(spans) != 1 || max(spans[0].Start, spans[0].Seen) != b.Start || spans[0].NPE != b.PEs {
 					t.Fatalf("%+v %v of %+v", spans, err, b)
 				}
 				if known := b.Class != service.ClassOutage && by.User != bob.By.User; (spans[0].ID == "a") != known || (spans[0].User == "ann") != known {
