@@ -348,17 +348,13 @@ var startLogged = regexp.MustCompile(`(?:Allocate|Started) JobId=(\d+) `)
 // account for, and starts it again.
 func (d *dayInTheLife) killController() {
 	d.t.Helper()
-	marker := fmt.Sprint("marker", d.count["controller killed"])
+	marker, logged, running := fmt.Sprint("marker", d.count["controller killed"]), len(d.cluster.Log()), d.atNodes()
 	out, err := d.cluster.Command("sbatch", "--parsable", "--hold", "--time=1", "--output=/dev/null", "--job-name="+marker, "--wrap=true")
 	if err != nil {
 		d.t.Fatal(err, out)
 	}
 	d.until("slurmctld has saved all jobs", func() bool { return d.cluster.SavedJob(marker) })
-	logged := len(d.cluster.Log())
-	running, err := d.cluster.Command("squeue", "--noheader", "--states=RUNNING", "--format=%A")
-	if err != nil {
-		d.t.Fatal(err, running)
-	}
+	running += " " + d.atNodes() // what ended meanwhile may be started again as well
 	d.cluster.KillController()
 	killed := time.Now()
 	for _, start := range startLogged.FindAllStringSubmatch(d.cluster.Log()[logged:], -1) {
@@ -377,6 +373,16 @@ func (d *dayInTheLife) killController() {
 		d.t.Error(err, out)
 	}
 	d.count["controller killed"]++
+}
+
+// atNodes returns the ids of the jobs that nodes have.
+func (d *dayInTheLife) atNodes() string {
+	d.t.Helper()
+	out, err := d.cluster.Command("squeue", "--noheader", "--states=RUNNING,COMPLETING", "--format=%A")
+	if err != nil {
+		d.t.Fatal(err, out)
+	}
+	return out
 }
 
 // killService kills the service between two records of its journal, and starts it again.

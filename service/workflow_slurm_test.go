@@ -383,7 +383,7 @@ func (l *flowLab) killController() {
 	}
 	l.until("slurmctld has saved all jobs", func() bool { return l.cluster.SavedJob(marker) })
 	l.cluster.KillController()
-	l.until("the site is not reached", func() bool {
+	l.untilIn("the site is not reached", time.Minute, func() bool { // each command under way tries for ten seconds
 		views, err := l.host.Sites(l.t.Context(), l.by.By)
 		return err == nil && !views[0].Reachable
 	})

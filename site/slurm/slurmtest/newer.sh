@@ -51,7 +51,9 @@ fi
 # Slaves, so that what is unmounted here stays mounted there.
 for d in proc dev sys tmp; do mountpoint -q "$root/$d" || mount --rbind --make-rslave "/$d" "$root/$d"; done
 # Without the names of this machine slurmctld waits for minutes for one that it cannot resolve.
-cp /etc/passwd /etc/group /etc/hosts "$root/etc/"
+for f in passwd group hosts; do # in one step, since tests may read them just now
+  cmp -s "/etc/$f" "$root/etc/$f" || { cp "/etc/$f" "$root/etc/$f.new" && mv "$root/etc/$f.new" "$root/etc/$f"; }
+done
 mkdir -p "$root/bin.host"
 # Who is not root cannot change it, and runs the programs by the loader of that release. So its libraries and plugins have to be found by the
 # same names inside and outside.
