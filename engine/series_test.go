@@ -10,7 +10,7 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// series has n occurrences of npe PEs each. They begin at fixed times, so many seconds apart.
+// series returns n occurrences of npe PEs each. The first begins at first, the others every seconds later.
 func series(id string, now, first, every berth.Time, n, least int, npe berth.Count, d berth.Duration) *berth.Series {
 	s := &berth.Series{ID: id, Rule: "daily", Zone: "UTC", Least: least, Request: berth.Rigid("", now, now, now+1, npe, d)}
 	s.Request.User = "alice"

@@ -128,7 +128,7 @@ func (w *hooked) want(what string, lines ...string) {
 	}
 }
 
-// reserve asks for the whole pool from so many seconds from now on, for a minute.
+// reserve asks for the whole pool for a minute, which begins in seconds from now.
 func (w *hooked) reserve(ask service.Ask, id string, in berth.Duration) {
 	w.t.Helper()
 	at := w.host.Now().Add(in)

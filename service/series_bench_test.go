@@ -14,8 +14,8 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// BenchmarkSubmitSeries makes durable series of 200 occurrences, each of which has a day for an hour on 8 of 1,024 PEs,
-// beside live reservations. They are given back between, which is not measured.
+// BenchmarkSubmitSeries makes durable series of 200 occurrences beside live reservations. An occurrence wants 8 of 1,024 PEs
+// for an hour within a day. Each series is given back afterwards, which is not measured.
 func BenchmarkSubmitSeries(b *testing.B) {
 	for _, live := range []int{1000, 100_000} {
 		b.Run(fmt.Sprintf("live=%d/occurrences=200", live), func(b *testing.B) {

@@ -17,8 +17,8 @@ func states(p *browser.Page, want string) {
 	p.Wait(fmt.Sprintf(`[...document.querySelectorAll('[data-testid=occurrences] tbody tr')].map((r) => r.cells[1].innerText).join() === %q`, want))
 }
 
-// A request that repeats is asked for on the page: what cannot be is told with what could be had instead, an offer is
-// taken, and in the list it is one series, of which one occurrence is skipped, those after another and all are given back.
+// The page asks for a series, tells what could be had instead of occurrences that cannot be promised, and takes an offer. The list shows
+// one series. One occurrence is skipped, then those after another are given back, then all.
 func TestSeriesInABrowser(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)

@@ -53,7 +53,7 @@ func stands(t *testing.T, ctx context.Context, place, address string, off time.D
 
 func (s *standing) clock() time.Time { return time.Now().Round(0).Add(time.Duration(s.off.Load())) }
 
-// seen waits until so many stand by.
+// seen waits until n services stand by.
 func seen(t *testing.T, by *postgres.Store, n int) []postgres.Standby {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
@@ -67,7 +67,7 @@ func seen(t *testing.T, by *postgres.Store, n int) []postgres.Standby {
 	}
 }
 
-// A lease that is handed over is taken by its heir alone, whoever asks first, and by another one if the heir is gone.
+// A lease that is handed over is taken by its heir, even if another service asks first. If the heir is gone, another one takes it.
 func TestTheHeirTakesTheLease(t *testing.T) {
 	shared(t)
 	place := t.TempDir()
