@@ -68,7 +68,8 @@ type dayInTheLife struct {
 	released map[string]bool
 	count    map[string]int
 	down     string // the node that is out of use
-	// forgotten are jobs that ran when slurmctld was killed, and that it took for waiting afterwards.
+	// forgotten are jobs of which slurmctld did not know what had happened to them after it was
+	// killed: that they had started, or that they had ended.
 	forgotten map[string]bool
 	nights    int
 }
@@ -341,8 +342,11 @@ func (d *dayInTheLife) sbatchAs(who, promise string, seconds int, words ...strin
 	}
 }
 
-// startLogged is how slurmctld logs that it starts a job.
-var startLogged = regexp.MustCompile(`(?:Allocate|Started) JobId=(\d+) `)
+// These are how slurmctld logs that it starts a job, and that one has ended.
+var (
+	startLogged = regexp.MustCompile(`(?:Allocate|Started) JobId=(\d+) `)
+	endLogged   = regexp.MustCompile(`_job_complete: JobId=(\d+) (?:WEXITSTATUS|WTERMSIG)`)
+)
 
 // killController kills slurmctld when it has saved all jobs, since what it forgets it cannot
 // account for, and starts it again.
@@ -357,15 +361,22 @@ func (d *dayInTheLife) killController() {
 	running += " " + d.atNodes() // what ended meanwhile may be started again as well
 	d.cluster.KillController()
 	killed := time.Now()
-	for _, start := range startLogged.FindAllStringSubmatch(d.cluster.Log()[logged:], -1) {
+	since := d.cluster.Log()[logged:]
+	for _, start := range startLogged.FindAllStringSubmatch(since, -1) {
 		running += " " + start[1]
+	}
+	ended := map[string]bool{}
+	for _, end := range endLogged.FindAllStringSubmatch(since, -1) {
+		running, ended[end[1]] = running+" "+end[1], true
 	}
 	d.until("what starts from now on has another second", func() bool { return time.Now().Unix() > killed.Unix() })
 	d.cluster.RestartController()
 	for id := range strings.FieldsSeq(running) { // seen on 24.11 and 26.05: such a job is started once more, and fails or never ends
 		shown := d.shown("job", id)
 		started, err := time.Parse("2006-01-02T15:04:05", between(shown, " StartTime=", " "))
-		if strings.Contains(shown, "JobState=PENDING") || err == nil && started.Unix() > killed.Unix() {
+		again := strings.Contains(shown, "JobState=PENDING") || err == nil && started.Unix() > killed.Unix()
+		// Seen on 26.05: what has ended after slurmctld saved it runs until its time limit.
+		if runs := ended[id] && strings.Contains(shown, "JobState=RUNNING"); again || runs {
 			d.forgotten[id] = true
 		}
 	}
@@ -506,7 +517,7 @@ func (d *dayInTheLife) account() {
 		case "COMPLETED", "NODE_FAIL":
 		case "CANCELLED", "TIMEOUT", "FAILED":
 			if d.forgotten[id] {
-				d.count["start forgotten"]++
+				d.count["forgotten by Slurm"]++
 				break
 			}
 			// A job ends with its promise, when that is over; its owner knows or was told.
