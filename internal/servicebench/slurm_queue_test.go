@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,23 +19,33 @@ import (
 	"github.com/berth-hpc/berth/site/slurm/slurmtest"
 )
 
-// looked runs the commands of a look, and measures each.
+// looked runs the commands of a look, one after the other, and measures each.
 type looked struct {
 	exec  slurm.Exec
+	mu    sync.Mutex
 	bytes map[string]int
 	cpu   map[string]time.Duration // of the command
 	ctld  map[string]time.Duration // of slurmctld meanwhile
 	of    *slurmtest.Cluster
 }
 
-// Run runs one command after the other, as a look does.
+// Run runs a command when no other runs.
 func (e *looked) Run(ctx context.Context, c slurm.Command) (slurm.Result, error) {
 	what := strings.Join(slices.DeleteFunc(slices.Clone(c.Argv), func(word string) bool { return strings.HasPrefix(word, "--Format") }), " ")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	written := 0
+	if take := c.Take; take != nil {
+		c.Take = func(p []byte) {
+			written += len(p)
+			take(p)
+		}
+	}
 	before, watch := e.of.ControllerCPU(), stopwatch()
 	result, err := e.exec.Run(ctx, c)
 	e.cpu[what] += watch().children
 	e.ctld[what] += e.of.ControllerCPU() - before
-	e.bytes[what] = len(result.Stdout)
+	e.bytes[what] = written + len(result.Stdout)
 	return result, err
 }
 

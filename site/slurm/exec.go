@@ -24,6 +24,9 @@ type Command struct {
 	Stdin []byte
 	Extra []byte // what it can read from its file 3, if there is anything
 	Dir   string
+	// Take is given what the program writes to its output as it comes, by an Exec that can; Result.Stdout is
+	// empty then. nil is not given anything.
+	Take func(p []byte)
 }
 
 // Result is what a program left behind that ran to its end.
@@ -33,7 +36,7 @@ type Result struct {
 	CPU            time.Duration // that it has used, where that is known
 }
 
-// Exec runs commands. It returns an error if the program did not run to its
+// Exec runs commands, several at once. It returns an error if the program did not run to its
 // end, for want of the program, of time, or because it wrote too much.
 type Exec interface {
 	Run(ctx context.Context, c Command) (Result, error)
@@ -73,7 +76,7 @@ func (h Host) Run(ctx context.Context, c Command) (Result, error) {
 		defer func() { _ = extra.Close() }() // nothing was written to it since
 		cmd.ExtraFiles = []*os.File{extra}
 	}
-	stdout, stderr := &bounded{room: cmp.Or(h.Most, maxStdout)}, &bounded{room: maxStderr, cut: true}
+	stdout, stderr := &bounded{room: cmp.Or(h.Most, maxStdout), to: c.Take}, &bounded{room: maxStderr, cut: true}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if err := runAs(cmd, h.As); err != nil {
 		return Result{}, err
@@ -124,6 +127,7 @@ func (h Host) file(text []byte) (*os.File, error) {
 // bounded takes bytes while there is room: more is an error, or is cut off. What comes is kept in pieces, which are put together once, for a
 // queue of 50,000 jobs is megabytes.
 type bounded struct {
+	to     func(p []byte) // is given it instead, if it is not nil
 	pieces [][]byte
 	size   int // of all
 	room   int
@@ -153,6 +157,10 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 func (b *bounded) take(p []byte) {
 	b.size += len(p)
+	if b.to != nil {
+		b.to(p)
+		return
+	}
 	for len(p) > 0 {
 		last := len(b.pieces) - 1
 		if last < 0 || len(b.pieces[last]) == cap(b.pieces[last]) {

@@ -100,7 +100,7 @@ func jobsArgs(mark string, list []jobField, states string) []string {
 	return []string{"--noheader", "--all", "--states=" + states, "--Format=" + form.String()}
 }
 
-// jobRecord is a job as squeue shows it: where its fields are in what squeue wrote of all. A queue may hold 50,000
+// jobRecord is a job as squeue shows it: where its fields are in what squeue wrote of many. A queue may hold 50,000
 // of them.
 type jobRecord struct {
 	of    string // what squeue wrote
@@ -114,31 +114,101 @@ type span struct{ from, to uint32 }
 // at returns a field, and nothing if it was not asked for.
 func (j *jobRecord) at(f jobField) string { return j.of[j.spans[f].from:j.spans[f].to] }
 
-// parseJobs reads what squeue writes of the fields of a list.
-func parseJobs(text, mark string, list []jobField) ([]jobRecord, error) {
+// jobReader reads what squeue writes of the fields of a list, as it comes: squeue writes for half a second
+// about a long queue.
+type jobReader struct {
+	mark  string
+	list  []jobField
+	newer bool // fieldExclusive is in the list
+	jobs  []jobRecord
+	err   error // that it is not what squeue writes
+
+	text []byte // not read yet
+	next int    // how much of it is read at once
+}
+
+// readAtOnce is for how many bytes a reader waits, at least.
+const readAtOnce = 256 << 10
+
+// newJobReader returns a reader. expected is how many jobs may come, for room.
+func newJobReader(mark string, list []jobField, expected int) *jobReader {
+	return &jobReader{mark: mark, list: list, newer: slices.Contains(list, fieldExclusive), jobs: make([]jobRecord, 0, expected), next: readAtOnce}
+}
+
+// take takes what squeue wrote next.
+func (r *jobReader) take(p []byte) {
+	if r.err != nil {
+		return
+	}
+	if r.text = append(r.text, p...); len(r.text) < r.next {
+		return
+	}
+	n := r.read(string(r.text), false)
+	r.text = append(r.text[:0], r.text[n:]...)
+	r.next = max(readAtOnce, 2*len(r.text)) // so that what has no end is not read again and again
+}
+
+// all returns all jobs, when squeue has ended.
+func (r *jobReader) all() ([]jobRecord, error) {
+	if r.err == nil && len(r.text) > 0 {
+		r.read(string(r.text), true)
+		r.text = nil
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return r.jobs, nil
+}
+
+// read reads the records of a text, which are whole if it is the last, and returns where the first begins that is not.
+func (r *jobReader) read(text string, last bool) int {
 	if len(text) > math.MaxUint32 {
-		return nil, fmt.Errorf("%d bytes of jobs", len(text))
+		r.err = fmt.Errorf("%d bytes of a job", len(text))
+		return 0
 	}
-	last := list[len(list)-1]
-	jobs := make([]jobRecord, 0, strings.Count(text, last.behind(mark)+"\n"))
-	for at := 0; strings.TrimSpace(text[at:]) != ""; {
-		record := jobRecord{of: text, newer: slices.Contains(list, fieldExclusive)}
-		for i, f := range list {
-			end := strings.Index(text[at:], f.behind(mark))
-			if end < 0 || !jobFields[f].free && strings.Contains(text[at:at+end], "\n") {
-				return nil, fmt.Errorf("behind job %d no %s in %.40q, the field %d of %d", len(jobs), jobFields[f].name, text[at:], i+1, len(list))
-			}
-			record.spans[f] = span{uint32(at), uint32(at + end)}
-			at += end + len(f.behind(mark))
+	at := 0
+	for strings.TrimSpace(text[at:]) != "" {
+		record, end, whole := r.record(text, at, last)
+		if !whole {
+			return at
 		}
-		line, _, _ := strings.Cut(text[at:], "\n")
-		if strings.TrimSpace(line) != "" {
-			return nil, fmt.Errorf("%.40q behind the %d fields of job %d", line, len(list), len(jobs)+1)
-		}
-		at = min(at+len(line)+1, len(text))
-		jobs = append(jobs, record)
+		at = end
+		r.jobs = append(r.jobs, record)
 	}
-	return jobs, nil
+	return len(text)
+}
+
+// record reads the record from a byte on, and returns where the next one begins. What is not whole is an error in the last text.
+func (r *jobReader) record(text string, from int, last bool) (record jobRecord, at int, whole bool) {
+	at, record = from, jobRecord{of: text, newer: r.newer}
+	for i, f := range r.list {
+		end := strings.Index(text[at:], f.behind(r.mark))
+		if end < 0 && !last {
+			return record, at, false
+		}
+		if end < 0 || !jobFields[f].free && strings.Contains(text[at:at+end], "\n") {
+			r.err = fmt.Errorf("behind job %d no %s in %.40q, the field %d of %d", len(r.jobs), jobFields[f].name, text[at:], i+1, len(r.list))
+			return record, at, false
+		}
+		record.spans[f] = span{uint32(at), uint32(at + end)}
+		at += end + len(f.behind(r.mark))
+	}
+	line, _, ended := strings.Cut(text[at:], "\n")
+	if !ended && !last {
+		return record, at, false
+	}
+	if strings.TrimSpace(line) != "" {
+		r.err = fmt.Errorf("%.40q behind the %d fields of job %d", line, len(r.list), len(r.jobs)+1)
+		return record, at, false
+	}
+	return record, min(at+len(line)+1, len(text)), true
+}
+
+// parseJobs reads all that squeue writes of the fields of a list.
+func parseJobs(text, mark string, list []jobField) ([]jobRecord, error) {
+	r := newJobReader(mark, list, 0)
+	r.read(text, true)
+	return r.all()
 }
 
 func (j *jobRecord) text(f jobField) string {

@@ -1,11 +1,13 @@
 package slurm
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/site"
@@ -288,5 +290,54 @@ func TestOutputIsTheFileOfAPattern(t *testing.T) {
 	}
 	if got := expanded("/d/%A_%a-%j", "8", &site.Job{ID: "7_3", Array: "7"}); got != "/d/7_3-8" {
 		t.Errorf("of an element of an array it is %s", got)
+	}
+}
+
+// However what squeue writes comes in pieces, the jobs are those of the whole, and what is not right is found.
+func TestReadsJobsAsTheyCome(t *testing.T) {
+	const mark = "#mark#"
+	list := []jobField{fieldID, fieldState, fieldName, fieldComment, fieldExclusive}
+	rapid.Check(t, func(t *rapid.T) {
+		free := rapid.SampledFrom([]string{"", "a|b", "two\nlines", "\n", "#mark", "#", "1|RUNNING|"})
+		var text strings.Builder
+		jobs := rapid.IntRange(0, 40).Draw(t, "jobs")
+		for i := range jobs {
+			fmt.Fprintf(&text, "%d|RUNNING|%s%s%s%sNO|\n", i, free.Draw(t, "name"), mark, free.Draw(t, "comment"), mark)
+		}
+		all := []byte(text.String())
+		if len(all) > 0 && rapid.Bool().Draw(t, "damaged") {
+			at := rapid.IntRange(0, len(all)-1).Draw(t, "at")
+			if all[at] = '\n'; rapid.Bool().Draw(t, "cut off") {
+				all = all[:at]
+			}
+		}
+		want, wrong := parseJobs(string(all), mark, list)
+		r := newJobReader(mark, list, 0)
+		r.next = rapid.IntRange(1, 100).Draw(t, "at once")
+		for rest := all; len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
+			r.take(rest[:n])
+			r.next = min(r.next, 2*len(r.text)+10)
+			rest = rest[n:]
+		}
+		got, err := r.all()
+		if (wrong == nil) != (err == nil) || len(got) != len(want) {
+			t.Fatalf("%d jobs, %v; of the whole %d, %v", len(got), err, len(want), wrong)
+		}
+		for i := range want {
+			for f := range allFields {
+				if got[i].at(f) != want[i].at(f) {
+					t.Errorf("job %d, field %d: %q, want %q", i, f, got[i].at(f), want[i].at(f))
+				}
+			}
+		}
+	})
+}
+
+// What a site panics with beside the rest of a look is raised in those who look.
+func TestAPanicBesideIsRaised(t *testing.T) {
+	p := site.Caught(func() { beside(func() { panic("nodes") }, func() {}) })
+	if raised, is := p.Value.(*site.Panic); !is || raised.Value != "nodes" {
+		t.Errorf("raised %v", p)
 	}
 }

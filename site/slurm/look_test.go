@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -14,8 +15,12 @@ import (
 type crowd struct {
 	nodes, partitions, config, details string
 	jobs                               string // with % for the mark
+	mu                                 sync.Mutex
 	asked                              []string
 }
+
+// pipeful is how much comes of a pipe at once.
+const pipeful = 32 << 10
 
 func newCrowd(nodes, jobs int) *crowd {
 	c := &crowd{
@@ -51,7 +56,9 @@ func newCrowd(nodes, jobs int) *crowd {
 
 func (c *crowd) Run(_ context.Context, command Command) (Result, error) {
 	line := strings.Join(command.Argv, " ")
+	c.mu.Lock()
 	c.asked = append(c.asked, line)
+	c.mu.Unlock()
 	switch {
 	case strings.HasSuffix(line, "show config"):
 		return Result{Stdout: c.config}, nil
@@ -68,7 +75,11 @@ func (c *crowd) Run(_ context.Context, command Command) (Result, error) {
 		_, mark, _ := strings.Cut(command.Argv[at], ",Name:")
 		mark, _, _ = strings.Cut(mark, ",")
 		if strings.HasSuffix(command.Argv[at], exclusive+":"+bar) {
-			return Result{Stdout: strings.ReplaceAll(c.jobs, "%", mark)}, nil
+			out := strings.ReplaceAll(c.jobs, "%", mark)
+			for from := 0; from < len(out); from += pipeful {
+				command.Take([]byte(out[from:min(from+pipeful, len(out))]))
+			}
+			return Result{}, nil
 		}
 	}
 	return Result{}, errors.New("unexpected: " + line)

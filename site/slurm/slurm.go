@@ -64,6 +64,7 @@ type Site struct {
 
 	config atomic.Pointer[map[string]string] // as last heard
 	heard  recent
+	queue  atomic.Int64 // how many jobs the next look may see, for room
 }
 
 var (
@@ -93,7 +94,8 @@ func (s *Site) unix() berth.Time { return berth.Time(s.now().Unix()) }
 func (s *Site) theirs() berth.Time { return s.unix().Add(berth.Duration(s.ahead.Load())) }
 
 // Observe asks Slurm five questions: for its configuration, which says when it
-// was started, its nodes, partitions, jobs and reservations.
+// was started, its nodes, partitions, jobs and reservations. squeue writes about jobs while scontrol writes about
+// nodes and while what it wrote is read: of a long queue it writes for most of the time.
 func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	state := &site.State{At: s.unix()}
 	before := s.spent.Load()
@@ -111,21 +113,21 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	if state.Licences, err = parseLicences(settings["Licenses"]); err != nil {
 		return nil, odd("observe", "scontrol show config", err)
 	}
-	nodes, err := s.nodes(ctx)
-	if err != nil {
+	var nodes []nodeRecord
+	var jobs []jobRecord
+	var without error
+	beside(func() {
+		if nodes, err = s.nodes(ctx); err == nil {
+			state.Partitions, err = s.partitions(ctx, "observe")
+		}
+	}, func() { jobs, without = s.jobs(ctx) })
+	if err = cmp.Or(err, without); err != nil {
 		return nil, err
 	}
 	known := make(map[string]*nodeRecord, len(nodes))
 	for i := range nodes {
 		state.Nodes = append(state.Nodes, nodes[i].state())
 		known[nodes[i].Name] = &nodes[i]
-	}
-	if state.Partitions, err = s.partitions(ctx, "observe"); err != nil {
-		return nil, err
-	}
-	jobs, err := s.jobs(ctx)
-	if err != nil {
-		return nil, err
 	}
 	bookings, err := s.reservations(ctx, "observe") // behind the jobs, so that one that a job waits in is among them or is gone
 	if err != nil {
@@ -147,6 +149,16 @@ func (s *Site) Observe(ctx context.Context) (*site.State, error) {
 	}
 	state.Ours, state.Foreign = site.Split(s.name, bookings)
 	return state, nil
+}
+
+// beside does two things at once. A panic of the first is raised here, with a *site.Panic.
+func beside(first, second func()) {
+	ended := make(chan *site.Panic, 1)
+	go func() { ended <- site.Caught(first) }()
+	second()
+	if p := <-ended; p != nil {
+		panic(p)
+	}
 }
 
 // sortInto puts jobs where they belong, in the order in which they were submitted: squeue's own is by priority. ends
@@ -317,7 +329,8 @@ func (s *Site) jobs(ctx context.Context) ([]jobRecord, error) {
 	if s.shares.Load() {
 		list = list[:fieldExclusive]
 	}
-	result, err := s.run(ctx, "observe", "squeue", jobsArgs(mark, list, "all")...)
+	reader := newJobReader(mark, list, int(s.queue.Load()))
+	result, err := s.runWith(ctx, "observe", Command{Argv: append([]string{"squeue"}, jobsArgs(mark, list, "all")...), Env: s.env, Take: reader.take})
 	if err == nil && len(list) == len(lookFields) && strings.Contains(result.Stderr, "Invalid job format specification: "+jobFields[fieldExclusive].name) {
 		s.shares.Store(true)
 		return s.jobs(ctx)
@@ -328,10 +341,12 @@ func (s *Site) jobs(ctx context.Context) ([]jobRecord, error) {
 	case result.Exit != 0:
 		return nil, explain("observe", "squeue", firstLine(result))
 	}
-	jobs, err := parseJobs(result.Stdout, mark, list)
+	reader.take([]byte(result.Stdout)) // of an Exec that gives nothing before
+	jobs, err := reader.all()
 	if err != nil {
 		return nil, odd("observe", "squeue", err)
 	}
+	s.queue.Store(int64(len(jobs) + len(jobs)/16))
 	return jobs, nil
 }
 

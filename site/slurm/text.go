@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/hpctime"
@@ -21,11 +22,37 @@ const timeForm = "2006-01-02T15:04:05"
 func formatTime(t berth.Time) string { return time.Unix(int64(t), 0).UTC().Format(timeForm) }
 
 func parseTime(text string) (berth.Time, error) {
+	if t, ok := quickTime(text); ok {
+		return t, nil
+	}
 	t, err := time.Parse(timeForm, text)
 	if err != nil {
 		return 0, fmt.Errorf("%.40q is no time", text)
 	}
 	return berth.Time(t.Unix()), nil
+}
+
+// quickTime reads a time of the first 28 days of a month, which need no calendar. time.Parse takes ten times as long, and a look reads
+// hundreds of thousands of times.
+func quickTime(text string) (berth.Time, bool) {
+	if len(text) != len(timeForm) {
+		return 0, false
+	}
+	digits := func(at, n int) (value int) {
+		for _, c := range []byte(text[at : at+n]) {
+			if c < '0' || c > '9' {
+				return -1
+			}
+			value = 10*value + int(c-'0')
+		}
+		return value
+	}
+	year, month, day, hour, minute, second := digits(0, 4), digits(5, 2), digits(8, 2), digits(11, 2), digits(14, 2), digits(17, 2)
+	if text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':' ||
+		year < 0 || month < 1 || month > 12 || day < 1 || day > 28 || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59 {
+		return 0, false
+	}
+	return berth.Time(time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC).Unix()), true
 }
 
 // null is what Slurm writes where there is nothing.
@@ -135,17 +162,40 @@ func appendFields(all []field, line string) []field {
 	return all
 }
 
-// nextWord returns the first word of a line from a byte on, and where it ends; nothing if there is none.
+// nextWord returns the first word of a line from a byte on, and where it ends; nothing if there is none. Words are
+// those of strings.Fields.
 func nextWord(line string, from int) (word string, end int) {
-	first := strings.IndexFunc(line[from:], func(r rune) bool { return !unicode.IsSpace(r) })
-	if first < 0 {
-		return "", len(line)
+	for from < len(line) {
+		size, is := spaceAt(line, from)
+		if !is {
+			break
+		}
+		from += size
 	}
-	from += first
-	if end = strings.IndexFunc(line[from:], unicode.IsSpace); end < 0 {
-		return line[from:], len(line)
+	for end = from; end < len(line); {
+		if c := line[end]; c > ' ' && c < utf8.RuneSelf { // as nearly all are
+			end++
+			continue
+		}
+		size, is := spaceAt(line, end)
+		if is {
+			break
+		}
+		end += size
 	}
-	return line[from : from+end], from + end
+	return line[from:end], end
+}
+
+// spaceAt returns how many bytes a character has, and whether it is white space.
+func spaceAt(line string, at int) (size int, is bool) {
+	switch c := line[at]; {
+	case c == ' ' || c >= '\t' && c <= '\r':
+		return 1, true
+	case c < utf8.RuneSelf:
+		return 1, false
+	}
+	r, size := utf8.DecodeRuneInString(line[at:])
+	return size, unicode.IsSpace(r)
 }
 
 func isKey(text string) bool {

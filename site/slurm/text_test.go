@@ -2,10 +2,13 @@ package slurm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/site"
@@ -190,4 +193,45 @@ func TestEveryRowOfWordsIsReached(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Times of Slurm's form are read as time.Parse reads them, whatever else stands there.
+func TestReadsTimesAsTheLibraryDoes(t *testing.T) {
+	read := func(t interface {
+		Errorf(format string, args ...any)
+	}, text string,
+	) {
+		want, wrong := time.Parse(timeForm, text)
+		got, err := parseTime(text)
+		if (err == nil) != (wrong == nil) || err == nil && got != berth.Time(want.Unix()) {
+			t.Errorf("%q is %d, %v; the library has %v, %v", text, got, err, want, wrong)
+		}
+	}
+	for _, text := range []string{
+		"2026-02-28T23:59:59", "2024-02-29T00:00:00", "2026-02-29T00:00:00", "2026-12-31T23:59:60", "0000-01-01T00:00:00", "9999-12-28T23:59:59", "2026-11-23 11:00:00",
+		"2026-11-23T24:00:00", "2026-13-01T00:00:00", "2026-00-01T00:00:00", "2026-01-00T00:00:00", "2026-1-023T11:00:00", "2026-11-23T1a:00:00", "2026-11-23T11:00:00.5", "+026-11-23T11:00:00", "", "N/A", "Unknown",
+	} {
+		read(t, text)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(formatTime(berth.Time(rapid.Int64Range(-60_000_000_000, 250_000_000_000).Draw(t, "time"))))
+		if rapid.Bool().Draw(t, "damaged") {
+			text[rapid.IntRange(0, len(text)-1).Draw(t, "at")] = rapid.SampledFrom([]byte("0123456789-:T /x")).Draw(t, "byte")
+		}
+		read(t, string(text))
+	})
+}
+
+// The words of a line are those of strings.Fields.
+func TestWordsAreFields(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		line := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"a", "=", "é", " ", "\t", "\v", "\u00a0", "\u0085", "\u2003", "\xc2", "\xa0", "\x1c", "\U0001f600"})).Draw(t, "line"), "")
+		var got []string
+		for word, at := nextWord(line, 0); word != ""; word, at = nextWord(line, at) {
+			got = append(got, word)
+		}
+		if want := strings.Fields(line); !slices.Equal(want, got) {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	})
 }
