@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -173,10 +174,12 @@ func (q *quay) load() {
 
 var wide = browser.Size{Width: 1440, Height: 1000}
 
-// shots, if it is set, is where the tests leave pictures of what they saw.
+// shots is where the tests leave pictures of what they saw.
+var shots = flag.String("shots", os.Getenv("BERTH_SHOTS"), "the `folder` in which to leave pictures of what tests of pages saw")
+
 func shot(p *browser.Page, name string) {
-	if folder := os.Getenv("BERTH_SHOTS"); folder != "" {
-		p.Shot(filepath.Join(folder, name+".png"))
+	if *shots != "" {
+		p.Shot(filepath.Join(*shots, name+".png"))
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 	"github.com/berth-hpc/berth/internal/browser"
 )
 
-// The link that make run prints, of a service in a process of its own, logs its owner in, and only once.
-func TestTheLinkOfServeLogsIn(t *testing.T) {
-	t.Parallel()
-	b := browser.Start(t)
-	server := exec.CommandContext(t.Context(), "berth", "serve", "--data", filepath.Join(t.TempDir(), "data"), "--listen", "127.0.0.1:0", "--link")
+// serveWithLink starts berth serve in a process of its own, which ends with the test, and returns the login link that it prints, and
+// who it logs in.
+func serveWithLink(t *testing.T, args ...string) (link, user string) {
+	t.Helper()
+	server := exec.CommandContext(t.Context(), "berth", append([]string{"serve", "--listen", "127.0.0.1:0", "--link"}, args...)...)
 	var log heard
 	server.Stderr = &log
 	out, err := server.StdoutPipe()
@@ -25,7 +25,14 @@ func TestTheLinkOfServeLogsIn(t *testing.T) {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	link, printed := "", ""
+	t.Cleanup(func() {
+		_ = server.Process.Kill() // how it ends is looked at elsewhere
+		_ = server.Wait()
+		if t.Failed() {
+			t.Logf("the service said: %.4000s", log)
+		}
+	})
+	printed := ""
 	lines := bufio.NewScanner(out)
 	for link == "" && lines.Scan() {
 		printed += lines.Text() + "\n"
@@ -33,13 +40,19 @@ func TestTheLinkOfServeLogsIn(t *testing.T) {
 	}
 	as := regexp.MustCompile(`as ([^,\s]+), once`).FindStringSubmatch(printed)
 	if link == "" || as == nil {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-		t.Fatalf("no link and whose it is in\n%s%s", printed, log)
+		t.Fatalf("no link and whose it is in\n%s", printed)
 	}
+	return link, as[1]
+}
+
+// The link that make run prints, of a service in a process of its own, logs its owner in, and only once.
+func TestTheLinkOfServeLogsIn(t *testing.T) {
+	t.Parallel()
+	b := browser.Start(t)
+	link, user := serveWithLink(t, "--data", filepath.Join(t.TempDir(), "data"))
 	p := b.Open(browser.Size{Width: 1280, Height: 800})
 	p.Visit(link)
-	p.Wait(`document.body.innerText.includes("` + as[1] + `, operator")`)
+	p.Wait(`document.body.innerText.includes("` + user + `, operator")`)
 	p.Wait(`document.querySelector('canvas')`)
 	if at, _ := p.Eval(`location.href`).(string); strings.Contains(at, "login") {
 		t.Errorf("the code stays in the address %s", at)
@@ -48,6 +61,4 @@ func TestTheLinkOfServeLogsIn(t *testing.T) {
 	again := b.Open(browser.Size{Width: 1280, Height: 800})
 	again.Visit(link)
 	again.Wait(`document.querySelector('[role=alert]')?.innerText.includes('used already')`)
-	_ = server.Process.Kill() // how it ends is looked at elsewhere
-	_ = server.Wait()
 }

@@ -196,6 +196,12 @@ func (p *Page) Beside(size Size) *Page {
 	return p.b.tab(size, p.context)
 }
 
+// Front brings a tab before the others of its window. Those behind it draw a frame every few seconds.
+func (p *Page) Front() {
+	p.t.Helper()
+	p.must("Page.bringToFront", nil, nil)
+}
+
 func (b *Browser) tab(size Size, in string) *Page {
 	b.t.Helper()
 	var target struct{ TargetID string }
@@ -209,7 +215,7 @@ func (b *Browser) tab(size Size, in string) *Page {
 	for _, domain := range []string{"Page", "Runtime", "Log"} {
 		p.must(domain+".enable", nil, nil)
 	}
-	p.must("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil) // frames are drawn in the tabs behind too
+	p.must("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil) // frames are drawn in the windows behind too
 	p.Dark(false)
 	p.must("Emulation.setDeviceMetricsOverride", map[string]any{"width": size.Width, "height": size.Height, "deviceScaleFactor": 1, "mobile": false}, nil)
 	return p
@@ -404,6 +410,12 @@ func (p *Page) Click(at Point) {
 	p.must("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": at.X, "y": at.Y, "button": "none"}, nil)
 	p.Mouse("mousePressed", at)
 	p.Mouse("mouseReleased", at)
+}
+
+// Wheel turns the wheel of the mouse at a place, by a number of pixels: down, or up if it is negative.
+func (p *Page) Wheel(at Point, down float64) {
+	p.t.Helper()
+	p.must("Input.dispatchMouseEvent", map[string]any{"type": "mouseWheel", "x": at.X, "y": at.Y, "deltaX": 0, "deltaY": down}, nil)
 }
 
 // Press clicks the button, link or field with a name, to which it scrolls as a person would.
