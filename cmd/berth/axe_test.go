@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/internal/browser"
 	"github.com/berth-hpc/berth/service"
@@ -117,6 +118,11 @@ func TestAxeFindsNothing(t *testing.T) {
 	full.load()
 	full.reserve("alice", "harbour", "running", 1, 0, 3000, 0)
 	full.site.Fail("n16", "fire")
+	for i := range 2 { // which offers may cost something
+		if _, err := full.host.Submit(t.Context(), full.ask("bob"), berth.Job(fmt.Sprintf("job-%d", i), full.host.Now(), 64, 3600)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	empty := newQuay(t, "harbour")
 	themes, roles := []bool{false, true}, service.Roles()
 	if testing.Short() {
@@ -243,6 +249,8 @@ func TestAxeFindsNothing(t *testing.T) {
 func (x *examiner) userPages(p *browser.Page, at func(string) string) {
 	visit(p, "Book")
 	offered(p, "As asked")
+	p.Wait(`document.querySelector('ul[aria-label=Offers] details')`)
+	p.Eval(`document.querySelector('ul[aria-label=Offers] details').open = true`)
 	x.examine(p, at("book"))
 	enter(p, "PEs", "many")
 	p.Wait(`document.body.innerText.includes('want a number of PEs')`)
@@ -293,6 +301,10 @@ func (x *examiner) userPages(p *browser.Page, at func(string) string) {
 	p.Press("Send a test")
 	p.Wait(`document.querySelector('[data-testid=deliveries] tbody tr')`)
 	x.examine(p, at("notices"))
+	p.Press("Change")
+	p.Wait(`document.querySelector('[data-testid=hooks] form')`)
+	x.examine(p, at("notices change"))
+	p.Press("Leave it as it is")
 	p.Press("Remove")
 	p.Press("Yes, remove it")
 	p.Wait(`!document.querySelector('[data-testid=hooks] section')`)
@@ -306,7 +318,8 @@ func (x *examiner) userPages(p *browser.Page, at func(string) string) {
 	p.Wait(`document.body.innerText.includes('want a whole number')`)
 	x.examine(p, at("book a series with a mistake"))
 	enter(p, "How many times", "3")
-	p.Press("Promise them")
+	enter(p, "Hold for", "10m")
+	p.Press("Hold them")
 	p.Wait(`document.querySelector('[data-testid=series] [data-testid=occurrences]')`)
 	x.examine(p, at("series answered"))
 	visit(p, "My promises")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/browser"
 	"github.com/berth-hpc/berth/service"
 )
@@ -271,6 +272,35 @@ func TestBookWhyNot(t *testing.T) {
 	p.Type("17")
 	p.Wait(`document.body.innerText.includes('17 PEs for 1 h can start here at no time: 17 PEs are wanted; at harbour/1c-4096mb there are 16')`)
 	noFaults(t, p)
+}
+
+// What an offer costs the jobs that wait stands in it, as far as there are any, with a tip that keys open.
+func TestBookTellsCosts(t *testing.T) {
+	t.Parallel()
+	b := browser.Start(t)
+	q := newQuay(t, "record")
+	h := &hands{t, b.Open(wide)}
+	h.Visit(q.link("alice", service.User, "book"))
+	offered(h.Page, "As asked")
+	if h.Eval(`document.querySelector('main details')`) != nil {
+		t.Error("a cost is told though no job waits")
+	}
+	for i := range 2 { // the second waits for the first
+		if _, err := q.host.Submit(t.Context(), q.ask("bob"), berth.Job(fmt.Sprintf("job-%d", i), q.host.Now(), 64, 3600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	enter(h.Page, "PEs", "64")
+	enter(h.Page, "Not before", "now+90m")
+	enter(h.Page, "Deadline", "now+3h")
+	const line = `document.querySelector('ul[aria-label=Offers] details summary')?.innerText`
+	h.Wait(`/^1 of 2 jobs would end later, by up to 1 h 3\d min$/.test(` + line + `)`)
+	shot(h.Page, "book-costs")
+	h.to(h.Eval(line).(string))
+	h.Key("Enter")
+	h.Wait(`document.querySelector('main details').open && /3[12]\.\d PE hours that jobs would use before its start would stay idle/.test(document.querySelector('main details').innerText)`)
+	shot(h.Page, "book-costs-open")
+	noFaults(t, h.Page)
 }
 
 // Features that the nodes must have are asked for, shown in the command, and refused with words

@@ -13,7 +13,7 @@ import (
 )
 
 // A receiver of notices is added on the page, its secret shown once; it is sent a test and what happens, disabled,
-// enabled, given another secret and removed.
+// enabled, given another secret, changed by mouse and by keys, and removed.
 func TestNoticesInABrowser(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
@@ -25,7 +25,7 @@ func TestNoticesInABrowser(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		got <- string(body)
+		got <- r.URL.Path + " " + string(body)
 	}))
 	defer receiver.Close()
 	p := b.Open(wide)
@@ -73,6 +73,42 @@ func TestNoticesInABrowser(t *testing.T) {
 	p.Wait(`/berth notify change \w+ --disable/.test(document.querySelector('[data-testid=hooks] [data-testid=done]').innerText)`)
 	p.Press("Enable")
 	p.Wait(`!document.querySelector('[data-testid=hooks] section').innerText.includes('Nothing is sent')`)
+	p.Press("Change")
+	p.Wait(`document.activeElement.labels?.[0]?.innerText === 'New address' && document.querySelector('[data-testid=hooks] form').innerText.includes('Nothing is changed yet')`)
+	p.Press("cancelled")
+	enter(p, "How long before the start", "2h")
+	enter(p, "What it is for", "the night shift")
+	p.Wait(`/berth notify change \w+ --kinds \S*cancelled --starts 2h --note 'the night shift'/.test(document.querySelector('[data-testid=hooks] form').innerText)`)
+	shot(p, "notices-change-light")
+	p.Press("Change it")
+	p.Wait(`!document.querySelector('[data-testid=hooks] form') && /Changed[^]*--note 'the night shift'/.test(document.querySelector('[data-testid=hooks] [data-testid=done]')?.innerText)`)
+	p.Wait(`document.querySelector('[data-testid=hooks] section').innerText.includes('the night shift') && /Told of: .*cancelled/.test(document.querySelector('[data-testid=hooks] section').innerText)`)
+	if _, err := q.host.Release(t.Context(), q.ask("alice"), "hers"); err != nil {
+		t.Fatal(err)
+	}
+	if body := <-got; !strings.HasPrefix(body, "/secretpath ") || !strings.Contains(body, "reservation.cancelled") {
+		t.Errorf("at the address that it had it is told %s", body)
+	}
+	h := &hands{t, p}
+	h.back("Change")
+	h.Key("Enter")
+	h.on("New address")
+	h.Type("https://10.1.2.3/x")
+	h.Key("Enter")
+	p.Wait(`document.querySelector('[data-testid=hooks] form [role=alert]')`)
+	h.retype(receiver.URL + "/elsewhere")
+	p.Wait(`/berth notify change \w+ --url "\$URL"$/m.test(document.querySelector('[data-testid=hooks] form').innerText.replaceAll('\nCopy', ''))`)
+	h.Key("Enter")
+	p.Wait(`!document.querySelector('[data-testid=hooks] form')`)
+	h.on("Receiver the night shift")
+	p.Press("Send a test")
+	p.Wait(`document.querySelector('[data-testid=hooks] [data-testid=done]')?.innerText.includes('The test has arrived')`)
+	if body := <-got; !strings.HasPrefix(body, "/elsewhere ") || !strings.Contains(body, "hook.test") {
+		t.Errorf("at the new address arrives %s", body)
+	}
+	if page := p.Eval(`document.documentElement.outerHTML`).(string); strings.Contains(page, "elsewhere") {
+		t.Error("the new address is still there")
+	}
 	p.Press("Remove")
 	p.Press("Yes, remove it")
 	p.Wait(`document.querySelector('[data-testid=hooks]').innerText.includes('No receiver is told yet')`)

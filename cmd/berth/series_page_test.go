@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/browser"
@@ -87,6 +89,66 @@ func TestSeriesInABrowser(t *testing.T) {
 		t.Errorf("all are given back, but %d are there", len(list))
 	}
 	noFaults(t, p)
+}
+
+// A series has exceptions and additions, by the clock of its zone, and is held until it is confirmed: all of it by one press.
+func TestSeriesWithExceptionsIsHeld(t *testing.T) {
+	t.Parallel()
+	b := browser.Start(t)
+	q := newQuay(t, "harbour")
+	// Each day at the full hour that comes half a day from now at the latest, so that no test runs across one.
+	first := time.Unix(int64(q.host.Now()), 0).UTC().Add(12 * time.Hour).Truncate(time.Hour)
+	const minute = "2006-01-02 15:04"
+	h := &hands{t, b.Open(wide)}
+	h.Visit(q.link("alice", service.User, "book?tz=UTC"))
+	offered(h.Page, "As asked")
+	h.to("Repeat it")
+	h.Key(" ")
+	h.to("How often")
+	h.retype("daily " + first.Format("15:04"))
+	h.to("How many times")
+	h.retype("4")
+	h.to("Not on")
+	h.Type("christmas")
+	h.Wait(`document.body.innerText.includes('christmas: want days or times')`)
+	h.retype(first.AddDate(0, 0, 20).Format(time.DateOnly))
+	h.to("Also at")
+	h.Type(first.Format(time.DateOnly))
+	h.Wait(`document.body.innerText.includes('want times with commas between')`)
+	h.retype(first.Add(2 * time.Hour).Format(minute))
+	h.to("Hold for")
+	h.Type("soon")
+	h.Wait(`document.body.innerText.includes('soon: want a length of time')`)
+	h.retype("20 min")
+	h.to("Hold them")
+	h.Key("Enter")
+	h.Wait(`document.querySelector('[role=alert]')?.innerText.includes('is no time at which it occurs')`) // as the service says
+	h.back("Not on")
+	h.retype(first.AddDate(0, 0, 1).Format(time.DateOnly))
+	h.Wait(fmt.Sprintf(`document.body.innerText.includes("--times 4 --except %s --add '%s' --hold=20m")`, first.AddDate(0, 0, 1).Format(time.DateOnly), first.Add(2*time.Hour).Format(minute)))
+	shot(h.Page, "series-form-light")
+	h.to("Hold them")
+	h.Key("Enter")
+	h.Wait(`/Held for you/.test(document.querySelector('[data-testid=series]')?.innerText) && document.querySelector('[data-testid=series]').innerText.includes('4 of 4 are held until')`)
+	states(h.Page, "held,held,held,held")
+	shot(h.Page, "series-held-light")
+	var starts []time.Time
+	for _, r := range q.of("alice", service.Held) {
+		starts = append(starts, time.Unix(int64(r.Allotments[0].Start), 0).UTC())
+	}
+	slices.SortFunc(starts, time.Time.Compare)
+	if want := []time.Time{first, first.Add(2 * time.Hour), first.AddDate(0, 0, 2), first.AddDate(0, 0, 3)}; !slices.Equal(starts, want) {
+		t.Errorf("held are %v, want %v", starts, want)
+	}
+	h.to("Confirm 4 held")
+	h.Key("Enter")
+	states(h.Page, "confirmed,confirmed,confirmed,confirmed")
+	h.Wait(`document.querySelector('[data-testid=series]').innerText.includes('4 of 4 are promised')`)
+	h.Wait(`document.activeElement !== document.body`)
+	if n := len(q.of("alice", service.Confirmed)); n != 4 {
+		t.Errorf("%d are confirmed, want 4", n)
+	}
+	h.Faults() // of the exception that was none
 }
 
 // A series is asked for, looked at and given back with the keyboard alone. Held occurrences are confirmed together, others do

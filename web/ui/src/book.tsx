@@ -3,16 +3,18 @@ import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } fro
 import { Failure, get, now, post, type Site } from './api.js';
 import { length, period, time } from './clock.js';
 import { Gantt, type Ghost } from './gantt.js';
-import { parseLength, parseTime, parseVariants, repeatFlags, type Repetition, spoken, stampOf, type Variant } from './grammar.js';
+import { type Cost, costOf } from './costs.js';
+import { parseLength, parseTime, parseVariants, repeatFlags, spoken, stampOf, type Variant } from './grammar.js';
 import { useLive, usePool } from './harbour.js';
 import type { Theme } from './palette.js';
 import type { SeriesAnswer } from './recur.js';
+import { readRepeat, type RepeatForm, usualRepeat } from './repeat.js';
 import { Trouble, usualZone, Waiting } from './parts.js';
 import { said as startSaid, lanesOf, type Lane, type Refusal, refused, type Starts, stretchAt, why } from './starts.js';
 import { text } from './text.js';
 
 interface Place { site: string; pool: string; npe: number; duration: number; start: string; end: string; pes?: string }
-interface Offer extends Place { id: string; expires: string; difference: string; idle_pe_seconds: number; parts?: Place[] }
+interface Offer extends Place { id: string; expires: string; difference: string; idle_pe_seconds: number; parts?: Place[]; cost?: Cost }
 interface Reservation extends Place { id: string; state: string; version: number; expires?: string }
 interface Answer { id: string; decision: string; reservation?: Reservation; reason?: string; refusal?: Refusal; offers?: Offer[] }
 
@@ -37,7 +39,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   const { sites, live, stale, failure: down, look, clock } = useLive(onEnded);
   useEffect(() => onLive(live), [live, onLive]);
   const [form, setForm] = useState({ npe: '1', duration: '1h', ready: 'now', deadline: 'now+12h', at: '', others: '', software: '', constraint: '' });
-  const [again, setAgain] = useState({ on: false, repeat: 'every weekday 09:00', times: '5', until: '', least: '', window: '' });
+  const [again, setAgain] = useState({ on: false, ...usualRepeat });
   const [series, setSeries] = useState<SeriesAnswer | null>(null);
   const [base, setBase] = useState(() => Math.floor(now())); // what now means while the form is filled in
   const [offers, setOffers] = useState<Offer[] | null>(null);
@@ -80,16 +82,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   }, [repeats, npe, duration, ready, deadline, othersText, tooSoon, form.at, form.software, form.constraint]);
   const body = asked ? JSON.stringify(asked) : '';
 
-  const whole = (t: string) => (/^\d{1,4}$/.test(t.trim()) && Number(t) >= 1 && Number(t) <= 1000 ? Number(t) : null);
-  const times = again.times.trim() === '' ? undefined : whole(again.times);
-  const least = again.least.trim() === '' ? undefined : whole(again.least);
-  const until = again.until.trim() === '' ? undefined : parseTime(again.until, base, zone);
-  const window_ = again.window.trim() === '' ? undefined : parseLength(again.window);
-  const short = typeof window_ === 'number' && shortest !== null && window_ < shortest;
-  const ruled = /COUNT=|UNTIL=/i.test(again.repeat); // then the rule itself ends
-  const endless = times === undefined && until === undefined && !ruled;
-  const repetition: Repetition | null = !repeats || again.repeat.trim() === '' || times === null || least === null || until === null || window_ === null || short || endless ? null
-    : { repeat: again.repeat.trim(), time_zone: zone, ...(times && { times }), ...(until && { until: stampOf(until) }), ...(least && { at_least: least }), ...(window_ && { window: window_ }) };
+  const { repetition, until, wrong } = repeats ? readRepeat(again, base, zone, shortest) : { repetition: null, until: undefined, wrong: new Set<never>() };
   const repeated: Omit<Asked, 'deadline' | 'ready'> & { ready?: string } | null = repetition && npe !== null && duration !== null && ready !== null && others !== null
     ? { ...(others.length > 0 ? { variants: [{ npe, duration }, ...others] } : { npe, duration }), ...(form.ready.trim() === 'now' ? {} : { ready: stampOf(ready) }), ...(form.at ? { site: form.at } : {}), ...(form.software ? { software: form.software } : {}), ...(form.constraint.trim() ? { constraint: form.constraint.trim() } : {}) }
     : null;
@@ -208,7 +201,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
           <TextInput label={text.book.others} placeholder="32x2h, 16x4h" value={form.others} onChange={(e) => change({ others: e.currentTarget.value })} error={others === null && text.book.badVariants(form.others)} description={others && others.length > 0 ? text.book.orElse(others.map((v) => `${text.pes(v.npe)} for ${length(v.duration)}`)) : undefined} inputWrapperOrder={['label', 'input', 'description', 'error']} />
           <TextInput label="Not before" value={form.ready} onChange={(e) => { setBase(Math.floor(now())); change({ ready: e.currentTarget.value }); }} error={ready === null && text.book.badTime(form.ready)} description={understood(ready)} inputWrapperOrder={['label', 'input', 'description', 'error']} />
           <Checkbox size="xs" label={text.book.repeats} checked={repeats} onChange={(e) => change({}, { on: e.currentTarget.checked })} />
-          {repeats && <Repeats form={again} change={(r) => { setBase(Math.floor(now())); change({}, r); }} zone={zone} wrong={{ times: times === null, least: least === null, until: until === null, window: window_ === null, short, endless }} until={until} />}
+          {repeats && <Repeats form={again} change={(r) => { setBase(Math.floor(now())); change({}, r); }} zone={zone} wrong={wrong} until={until} />}
           {!repeats && <TextInput label="Deadline" value={form.deadline} onChange={(e) => { setBase(Math.floor(now())); change({ deadline: e.currentTarget.value }); }} error={deadline === null ? text.book.badTime(form.deadline) : tooSoon && text.book.tooSoon} description={understood(deadline)} inputWrapperOrder={['label', 'input', 'description', 'error']} />}
           {!repeats && <Group gap="xs">
             {[-3600, 3600].map((by) => (
@@ -218,7 +211,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
           <Select label="Where" data={[{ value: '', label: text.book.anywhere }, ...(sites ?? []).map((s) => ({ value: s.name, label: s.name }))]} value={form.at} onChange={(v) => change({ at: v ?? '' })} allowDeselect={false} />
           {programs.length > 0 && <Select label={text.book.software} data={[{ value: '', label: text.book.noSoftware }, ...programs.map((p) => ({ value: p, label: p }))]} value={form.software} onChange={(v) => change({ software: v ?? '' })} allowDeselect={false} />}
           <TextInput label={text.book.features} placeholder="intel&ib, [rack1|rack2]" value={form.constraint} onChange={(e) => change({ constraint: e.currentTarget.value })} />
-          <Button type="submit" loading={busy} disabled={!what}>{repeats ? text.book.promiseAll : text.book.promise}</Button>
+          <Button type="submit" loading={busy} disabled={!what}>{!repeats ? text.book.promise : repetition?.hold ? text.book.holdAll : text.book.promiseAll}</Button>
           {command && <Text size="xs" c="dimmed">As a command: <code className="named">{command}</code></Text>}
         </Stack>
       </Grid.Col>
@@ -260,6 +253,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
                     <Text size="sm" className="named">{text.pes(o.npe)} at {o.site}, {o.pool}</Text>
                     <Text size="sm">{spell(o)}</Text>
                     <Text size="xs" c="dimmed">{length(o.duration)}{deadline !== null && (end <= deadline ? `, ${length(deadline - end)} before the deadline` : `, ${length(end - deadline)} after the deadline`)}; leaves {Math.round(o.idle_pe_seconds / 3600)} PE hours idle around it</Text>
+                    <Costs of={o.cost} />
                     <Button mt={6} size="compact-xs" variant="default" disabled={busy}
                       onPointerDown={(e) => { e.currentTarget.setPointerCapture(e.pointerId); pressed.current = { x: e.clientX, y: e.clientY }; }}
                       onClick={(e) => { if (e.detail === 0 || Math.hypot(e.clientX - pressed.current.x, e.clientY - pressed.current.y) < still) void hold(o); }}
@@ -281,22 +275,30 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   );
 }
 
-interface RepeatsProps {
-  form: { repeat: string; times: string; until: string; least: string; window: string }; zone: string; until: number | null | undefined;
-  change: (c: Partial<RepeatsProps['form']>) => void; wrong: { times: boolean; least: boolean; until: boolean; window: boolean; short: boolean; endless: boolean };
+/** Costs is what an offer costs the jobs of others: a line, and behind it the rest. */
+function Costs({ of }: { of: Cost | undefined }) {
+  const cost = costOf(of);
+  if (!cost) return null;
+  return <details className="tip-below"><summary>{cost.line}</summary>{cost.more.join(' ')}</details>;
 }
 
+type Reading = ReturnType<typeof readRepeat>;
+
 /** Repeats is how what is asked for repeats. */
-function Repeats({ form, change, zone, wrong, until }: RepeatsProps) {
-  const order: ('label' | 'input' | 'description' | 'error')[] = ['label', 'input', 'description', 'error'];
+function Repeats({ form, change, zone, wrong, until }: { form: RepeatForm; change: (c: Partial<RepeatForm>) => void; zone: string; wrong: Reading['wrong']; until: Reading['until'] }) {
+  const field = (name: keyof RepeatForm) => ({ value: form[name], onChange: (e: React.ChangeEvent<HTMLInputElement>) => change({ [name]: e.currentTarget.value }), inputWrapperOrder: ['label', 'input', 'description', 'error'] as ('label' | 'input' | 'description' | 'error')[] });
+  const b = text.book;
   return (
-    <Paper withBorder p="xs" role="group" aria-label={text.book.repeats}>
+    <Paper withBorder p="xs" role="group" aria-label={b.repeats}>
       <Stack gap="xs">
-        <TextInput label={text.book.repeat} placeholder={text.book.repeatHint} value={form.repeat} onChange={(e) => change({ repeat: e.currentTarget.value })} error={form.repeat.trim() === '' && text.book.badRepeat} description={text.book.byClock(zone)} inputWrapperOrder={order} />
-        <TextInput label={text.book.times} value={form.times} onChange={(e) => change({ times: e.currentTarget.value })} error={wrong.times ? text.book.badTimes(form.times) : wrong.endless && text.book.oneEnd} inputMode="numeric" />
-        <TextInput label={text.book.until} value={form.until} onChange={(e) => change({ until: e.currentTarget.value })} error={wrong.until && text.book.badTime(form.until)} description={typeof until === 'number' ? `${time(until, zone)} ${zone}` : undefined} inputWrapperOrder={order} />
-        <TextInput label={text.book.atLeast} value={form.least} onChange={(e) => change({ least: e.currentTarget.value })} error={wrong.least && text.book.badTimes(form.least)} description={text.book.all} inputWrapperOrder={order} inputMode="numeric" />
-        <TextInput label={text.book.window} value={form.window} onChange={(e) => change({ window: e.currentTarget.value })} error={wrong.window ? text.book.badLength(form.window) : wrong.short && text.book.shortWindow} description={text.book.windowAbout} inputWrapperOrder={order} />
+        <TextInput label={b.repeat} placeholder={b.repeatHint} {...field('repeat')} error={wrong.has('repeat') && b.badRepeat} description={b.byClock(zone)} />
+        <TextInput label={b.times} {...field('times')} error={wrong.has('times') ? b.badTimes(form.times) : wrong.has('endless') && b.oneEnd} inputMode="numeric" />
+        <TextInput label={b.until} {...field('until')} error={wrong.has('until') && b.badTime(form.until)} description={typeof until === 'number' ? `${time(until, zone)} ${zone}` : undefined} />
+        <TextInput label={b.except} {...field('except')} error={wrong.has('except') && b.badExcept(form.except)} description={b.exceptAbout} />
+        <TextInput label={b.add} {...field('add')} error={wrong.has('add') && b.badAdd(form.add)} description={b.addAbout} />
+        <TextInput label={b.atLeast} {...field('least')} error={wrong.has('least') && b.badTimes(form.least)} description={b.all} inputMode="numeric" />
+        <TextInput label={b.window} {...field('window')} error={wrong.has('window') ? b.badLength(form.window) : wrong.has('short') && b.shortWindow} description={b.windowAbout} />
+        <TextInput label={b.hold} {...field('hold')} error={wrong.has('hold') && b.badLength(form.hold)} description={b.holdAbout} />
       </Stack>
     </Paper>
   );

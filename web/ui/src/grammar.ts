@@ -102,6 +102,18 @@ export function parseTime(text: string, now: number, zone: string): number | nul
   return begin === null || shown === null ? null : resolve(begin + shown, zone);
 }
 
+const start = /^(\d{4}-\d\d-\d\d)(?:[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?|T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:Z|[+-]\d\d:\d\d))?$/;
+
+/** parseStarts reads times with commas between, by the clock of a zone that is said elsewhere, or as RFC 3339, and days where these are taken too. null if one of them is none. */
+export function parseStarts(text: string, days: boolean): string[] | null {
+  const list = text.split(',').map((t) => t.trim()).filter((t) => t !== '');
+  const right = (t: string) => {
+    const of = start.exec(t)?.[1];
+    return of !== undefined && day(of) !== null && (days || t !== of);
+  };
+  return list.length > 0 && list.every(right) ? list : null;
+}
+
 /** stampOf writes a time as the API and the command line read it. */
 export const stampOf = (at: number) => new Date(Math.round(at) * 1000).toISOString().slice(0, 19) + 'Z';
 
@@ -135,8 +147,11 @@ export function parseVariants(text: string): Variant[] | null {
 export const quoted = (t: string) => (/^[\w.,:/@%+=-]+$/.test(t) ? t : `'${t.replaceAll("'", "'\\''")}'`);
 
 /** Repetition is how a request repeats, as the API takes it. */
-export interface Repetition { repeat: string; time_zone: string; times?: number; until?: string; at_least?: number; window?: number }
+export interface Repetition { repeat?: string; time_zone: string; times?: number; until?: string; except?: string[]; add?: string[]; at_least?: number; window?: number; hold?: string }
 
 /** repeatFlags is the same on the command line. */
 export const repeatFlags = (r: Repetition) =>
-  [`--repeat ${quoted(r.repeat)} --tz ${quoted(r.time_zone)}`, r.times && `--times ${r.times}`, r.until && `--until ${r.until}`, r.window && `--within ${spoken(r.window)}`, r.at_least && `--at-least ${r.at_least}`].filter(Boolean).join(' ');
+  [
+    r.repeat && `--repeat ${quoted(r.repeat)}`, `--tz ${quoted(r.time_zone)}`, r.times && `--times ${r.times}`, r.until && `--until ${r.until}`, r.except && `--except ${quoted(r.except.join())}`, r.add && `--add ${quoted(r.add.join())}`,
+    r.window && `--within ${spoken(r.window)}`, r.at_least && `--at-least ${r.at_least}`, r.hold && `--hold=${r.hold}`,
+  ].filter(Boolean).join(' ');

@@ -3,8 +3,8 @@ import { useEffect, useRef, useState } from 'react';
 import { act, Failure, get, type Me } from './api.js';
 import { length, time } from './clock.js';
 import { useGot } from './follow.js';
-import { parseLength } from './grammar.js';
-import { acting, addLine, bodyOf, type Delivery, type Hook, hookState, isAddress, kinds, type Try, type Wanted } from './receivers.js';
+import { parseLength, spoken } from './grammar.js';
+import { acting, addLine, bodyOf, changeLine, changeOf, type Delivery, type Hook, hookState, isAddress, kinds, type Lead, leads, type Try, usual, type Wanted } from './receivers.js';
 import { at } from './life.js';
 import { Command, Stamp, State, Trouble, Waiting } from './parts.js';
 import { text } from './text.js';
@@ -47,8 +47,8 @@ export function Hooks({ me, sites, zone, changes, onEnded }: { me: Me; sites: st
       <Trouble failure={failure} />
       <Trouble failure={got.failure} seen={got.seen} zone={zone} again={got.again} />
       {adding ? (
-        <Add sites={sites} onShut={() => { setAdding(false); setFailure(null); here(); }} onEnded={onEnded}
-          onMade={(h) => { setAdding(false); setSecret(h); setFailure(null); setOpen(''); got.again(); here(); }} />
+        <Form sites={sites} onShut={() => { setAdding(false); setFailure(null); here(); }} onEnded={onEnded}
+          onDone={(h) => { setAdding(false); setSecret(h); setFailure(null); setOpen(''); got.again(); here(); }} />
       ) : <Group><Button size="compact-sm" onClick={() => { setAdding(true); setSecret(null); }}>{w.add}</Button></Group>}
       {!got.value && !got.failure && <Waiting />}
       {got.value && list.length === 0 && <Text size="sm" c="dimmed">{w.none}</Text>}
@@ -67,7 +67,7 @@ export function Hooks({ me, sites, zone, changes, onEnded }: { me: Me; sites: st
           {h.failing && <Text size="sm">{w.failing(`${time(at(h.failing), zone)} ${zone}`)}</Text>}
           {Boolean(h.missed) && <Text size="sm">{w.missed(h.missed!)}</Text>}
           <Text size="xs" c="dimmed" className="named">{w.counts(h.waiting, h.dead)}{h.last ? ` ${w.last(time(at(h.last.at), zone), said(h.last))}` : ''}</Text>
-          {open === h.id && <One hook={h} zone={zone} changes={changes} onDone={got.again} onFailed={failed} onSecret={(s) => { setSecret(s); here(); }} onGone={here} onEnded={onEnded} />}
+          {open === h.id && <One hook={h} sites={sites} zone={zone} changes={changes} onDone={got.again} onFailed={failed} onSecret={(s) => { setSecret(s); here(); }} onGone={here} onEnded={onEnded} />}
         </Paper>
       ))}
     </Stack>
@@ -75,11 +75,12 @@ export function Hooks({ me, sites, zone, changes, onEnded }: { me: Me; sites: st
 }
 
 /** One is what was sent to a receiver, and what can be done about it. */
-function One({ hook, zone, changes, onDone, onFailed, onSecret, onGone, onEnded }: { hook: Hook; zone: string; changes: number; onDone: () => void; onFailed: (e: Failure) => void; onSecret: (h: Hook) => void; onGone: () => void; onEnded: () => void }) {
+function One({ hook, sites, zone, changes, onDone, onFailed, onSecret, onGone, onEnded }: { hook: Hook; sites: string[]; zone: string; changes: number; onDone: () => void; onFailed: (e: Failure) => void; onSecret: (h: Hook) => void; onGone: () => void; onEnded: () => void }) {
   const path = `v1/hooks/${encodeURIComponent(hook.id)}`;
   const got = useGot<{ deliveries: Delivery[] }>(`${path}/deliveries`, changes, onEnded);
   const [busy, setBusy] = useState(false);
   const [sure, setSure] = useState(false);
+  const [changing, setChanging] = useState(false);
   const [done, setDone] = useState<{ title: string; line: string } | null>(null);
   const [trying, setTrying] = useState<{ known: string[]; until: number } | null>(null); // a test on its way
   const again = got.again;
@@ -94,6 +95,7 @@ function One({ hook, zone, changes, onDone, onFailed, onSecret, onGone, onEnded 
   const run = async (title: string, line: string, send: () => Promise<unknown>) => {
     setBusy(true);
     setDone(null);
+    setTrying(null); // what came of a test was told
     try {
       await send();
       setDone({ title, line });
@@ -132,9 +134,14 @@ function One({ hook, zone, changes, onDone, onFailed, onSecret, onGone, onEnded 
         {!hook.disabled && <Button size="compact-sm" variant="default" disabled={busy} onClick={() => void tryIt()}>{w.test}</Button>}
         {dead.length > 0 && !hook.disabled && <Button size="compact-sm" variant="default" disabled={busy} onClick={() => void resend([])}>{w.resendAll(dead.length)}</Button>}
         {hook.form === 'webhook' && <Button size="compact-sm" variant="default" disabled={busy} onClick={() => void rotate()}>{w.rotate}</Button>}
+        <Button size="compact-sm" variant="default" disabled={busy} aria-expanded={changing} onClick={() => { setChanging(!changing); setDone(null); }}>{w.change}</Button>
         <Button size="compact-sm" variant="default" disabled={busy} onClick={() => void enable(Boolean(hook.disabled))}>{hook.disabled ? w.enable : w.disable}</Button>
         <Button size="compact-sm" variant="default" color="red" disabled={busy} onClick={remove} onBlur={() => setSure(false)}>{sure ? w.sure : w.remove}</Button>
       </Group>
+      {changing && (
+        <Form hook={hook} sites={sites} onShut={() => setChanging(false)} onEnded={onEnded}
+          onDone={(h, line) => { setChanging(false); setDone({ title: w.changed, line }); if (h.secret) onSecret(h); again(); onDone(); }} />
+      )}
       {done && <Alert color="green" variant="light" title={test ? (test.state === 'delivered' ? w.testArrived : w.testFailed) : done.title} role="alert" data-testid="done">{test && <Text size="sm" className="named">{said(test.tries.at(-1)!)}</Text>}<Command line={done.line} /></Alert>}
       <Trouble failure={got.failure} seen={got.seen} zone={zone} again={got.again} />
       {!got.value && !got.failure && <Waiting height={60} />}
@@ -166,44 +173,52 @@ function One({ hook, zone, changes, onDone, onFailed, onSecret, onGone, onEnded 
 
 const order: ('label' | 'input' | 'description' | 'error')[] = ['label', 'input', 'description', 'error'];
 
-/** Add makes a receiver. */
-function Add({ sites, onShut, onMade, onEnded }: { sites: string[]; onShut: () => void; onMade: (h: Hook) => void; onEnded: () => void }) {
-  const [f, set] = useState({ url: '', chat: false, kinds: acting, site: '', note: '', text: '', starts: '15m', ends: '10m', unused: '10m' });
+/** Form makes a receiver, or changes one that is there, whose address is not known here and stays unless another one is typed. */
+function Form({ hook, sites, onShut, onDone, onEnded }: { hook?: Hook; sites: string[]; onShut: () => void; onDone: (h: Hook, line: string) => void; onEnded: () => void }) {
+  const [f, set] = useState(() => ({
+    url: '', chat: hook?.form === 'chat', kinds: hook?.kinds ?? acting, site: hook?.site ?? '', note: hook?.note ?? '', text: hook?.text ?? '',
+    starts: spoken((hook ?? usual).starts), unused: spoken((hook ?? usual).unused), ends: spoken((hook ?? usual).ends),
+  }));
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
-  const leads = { starts: parseLength(f.starts), ends: parseLength(f.ends), unused: parseLength(f.unused) };
   const told = (k: string) => f.kinds.includes(k);
-  const usual = { starts: 900, ends: 600, unused: 600 };
-  const lead = (name: 'starts' | 'ends' | 'unused') => (leads[name] === null || leads[name] === usual[name] ? undefined : leads[name]!);
-  const right = isAddress(f.url.trim()) && f.kinds.length > 0 && leads.starts !== null && leads.ends !== null && leads.unused !== null;
-  const wanted: Wanted = { url: f.url.trim(), chat: f.chat, kinds: f.kinds, site: f.site, note: f.note.trim(), text: f.text.trim(), starts: lead('starts'), ends: lead('ends'), unused: lead('unused') };
-  const make = () => {
+  // What stands there from before is good, though nobody could type it: a length may be 0.
+  const long = (l: Lead) => (hook && f[l].trim() === spoken(hook[l]) ? hook[l] : parseLength(f[l]));
+  const asked = (Object.keys(leads) as Lead[]).filter((l) => told(leads[l]));
+  const url = f.url.trim();
+  const wanted: Wanted = { url, chat: f.chat, kinds: f.kinds, site: f.site, note: f.note.trim(), text: f.text.trim(), ...Object.fromEntries(asked.map((l) => [l, long(l) ?? undefined])) };
+  const body = hook ? changeOf(hook, wanted) : bodyOf(wanted);
+  const right = ((hook && url === '') || isAddress(url)) && f.kinds.length > 0 && asked.every((l) => long(l) !== null) && Object.keys(body).length > 0;
+  const line = hook ? changeLine(hook, wanted) : addLine(wanted);
+  const send = () => {
     setBusy(true);
     setFailure(null);
-    act<Hook>('POST', 'v1/hooks', bodyOf(wanted)).then((h) => h && onMade(h), (e: Failure) => {
+    act<Hook>(hook ? 'PATCH' : 'POST', hook ? `v1/hooks/${encodeURIComponent(hook.id)}` : 'v1/hooks', body).then((h) => h && onDone(h, line), (e: Failure) => {
       if (e.problem.status === 401) onEnded();
       setFailure(e);
       setBusy(false);
     });
   };
   return (
-    <Paper withBorder p="sm" component="form" aria-label={w.add} onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (right && !busy) make(); }}>
+    <Paper withBorder p="sm" component="form" aria-label={hook ? w.changeOf(hook.note || hook.host) : w.add} onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (right && !busy) send(); }}>
       <Stack gap="xs">
-        <TextInput label={w.url} autoFocus autoComplete="off" type="url" placeholder="https://hooks.example.org/berth" value={f.url} onChange={(e) => set({ ...f, url: e.currentTarget.value })} error={f.url !== '' && !isAddress(f.url.trim()) && w.badUrl} description={w.urlAbout} inputWrapperOrder={order} />
-        <Select label={w.form} data={[{ value: 'webhook', label: w.webhookForm }, { value: 'chat', label: w.chatForm }]} value={f.chat ? 'chat' : 'webhook'} onChange={(v) => set({ ...f, chat: v === 'chat' })} allowDeselect={false} />
+        <TextInput label={hook ? w.newUrl : w.url} autoFocus autoComplete="off" type="url" placeholder={hook ? '' : 'https://hooks.example.org/berth'} value={f.url} onChange={(e) => set({ ...f, url: e.currentTarget.value })} error={f.url !== '' && !isAddress(url) && w.badUrl} description={hook ? w.newUrlAbout : w.urlAbout} inputWrapperOrder={order} />
+        {!hook && <Select label={w.form} data={[{ value: 'webhook', label: w.webhookForm }, { value: 'chat', label: w.chatForm }]} value={f.chat ? 'chat' : 'webhook'} onChange={(v) => set({ ...f, chat: v === 'chat' })} allowDeselect={false} />}
         {f.chat && <TextInput label={w.text} value={f.text} onChange={(e) => set({ ...f, text: e.currentTarget.value })} description={w.textAbout} inputWrapperOrder={order} />}
         <fieldset className="bare"><legend>{w.toldOf}</legend>
           {kinds.map((k) => <label key={k} className="choice"><input type="checkbox" checked={told(k)} onChange={() => set({ ...f, kinds: kinds.filter((x) => (x === k ? !told(k) : told(x))) })} /> {w.kinds[k]}</label>)}
           {f.kinds.length === 0 && <Text size="sm" role="alert">{w.noKinds}</Text>}
         </fieldset>
-        {told('starting') && <TextInput label={w.starts} value={f.starts} onChange={(e) => set({ ...f, starts: e.currentTarget.value })} error={leads.starts === null && text.book.badLength(f.starts)} description={leads.starts === null ? undefined : length(leads.starts)} inputWrapperOrder={order} />}
-        {told('unused') && <TextInput label={w.unused} value={f.unused} onChange={(e) => set({ ...f, unused: e.currentTarget.value })} error={leads.unused === null && text.book.badLength(f.unused)} description={leads.unused === null ? undefined : length(leads.unused)} inputWrapperOrder={order} />}
-        {told('ending') && <TextInput label={w.ends} value={f.ends} onChange={(e) => set({ ...f, ends: e.currentTarget.value })} error={leads.ends === null && text.book.badLength(f.ends)} description={leads.ends === null ? undefined : length(leads.ends)} inputWrapperOrder={order} />}
-        <Select label={w.site} data={[{ value: '', label: text.allSites }, ...sites.map((s) => ({ value: s, label: s }))]} value={f.site} onChange={(v) => set({ ...f, site: v ?? '' })} allowDeselect={false} />
+        {asked.map((l) => {
+          const is = long(l);
+          return <TextInput key={l} label={w[l]} value={f[l]} onChange={(e) => set({ ...f, [l]: e.currentTarget.value })} error={is === null && text.book.badLength(f[l])} description={is === null ? undefined : length(is)} inputWrapperOrder={order} />;
+        })}
+        <Select label={w.site} data={[{ value: '', label: text.allSites }, ...[...new Set(hook?.site ? [hook.site, ...sites] : sites)].map((s) => ({ value: s, label: s }))]} value={f.site} onChange={(v) => set({ ...f, site: v ?? '' })} allowDeselect={false} />
         <TextInput label={w.note} autoComplete="off" maxLength={200} value={f.note} onChange={(e) => set({ ...f, note: e.currentTarget.value })} />
         <Trouble failure={failure} />
-        <Group gap="xs"><Button type="submit" size="compact-sm" loading={busy} disabled={!right}>{w.addIt}</Button><Button size="compact-sm" variant="default" onClick={onShut}>{w.leave}</Button></Group>
-        {right && <Command line={addLine(wanted)} />}
+        <Group gap="xs"><Button type="submit" size="compact-sm" loading={busy} disabled={!right}>{hook ? w.changeIt : w.addIt}</Button><Button size="compact-sm" variant="default" onClick={onShut}>{hook ? words.promises.close : w.leave}</Button></Group>
+        {right && <Command line={line} />}
+        {hook && Object.keys(body).length === 0 && <Text size="sm" c="dimmed">{words.promises.same}</Text>}
       </Stack>
     </Paper>
   );

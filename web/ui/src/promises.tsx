@@ -130,7 +130,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
                     <Text size="xs" c="dimmed">{note(r)}</Text>
                   </Table.Td>
                   <Table.Td visibleFrom="sm" className="named">{where(r) || '–'}</Table.Td>
-                  <Table.Td ta="right">{r.npe ?? '–'}</Table.Td>
+                  <Table.Td ta="right">{r.npe ?? (r.missing ? 0 : '–')}</Table.Td>
                   <Table.Td visibleFrom="md">{!over(r.state) && <Lane r={r} from={from} to={to} clock={clock} />}</Table.Td>
                   <Table.Td ta="right"><Button size="compact-xs" variant="default" aria-label={`Details of ${r.id}`} aria-haspopup="dialog" onClick={(e) => { e.stopPropagation(); change('sel', r.id); }}>Details</Button></Table.Td>
                 </Table.Tr>

@@ -15,28 +15,48 @@ export interface Delivery { id: string; kind: string; at: string; state: string;
 export const kinds = ['granted', 'refused', 'moved', 'degraded', 'whole', 'lost', 'starting', 'unused', 'ending', 'deadline', 'cancelled', 'ended'];
 export const acting = ['moved', 'degraded', 'lost', 'unused', 'ending', 'deadline'];
 
+/** usual is how long before or after, in seconds, a receiver is told what follows from the time, if nothing is chosen; leads is which kind that is about. */
+export const usual = { starts: 900, unused: 600, ends: 600 };
+export const leads = { starts: 'starting', unused: 'unused', ends: 'ending' } as const;
+export type Lead = keyof typeof leads;
+
 /** hookState says how a receiver is, as berth notify list does. */
 export const hookState = (h: Hook) => (h.disabled ? 'disabled' : h.failing ? 'fails' : 'works');
 
-/** Wanted is a receiver to be made. */
+/** Wanted is a receiver to be made, or what one is to be; without a length where it is not told the kind that this is about. */
 export interface Wanted { url: string; chat: boolean; kinds: string[]; site: string; note: string; text: string; starts?: number; ends?: number; unused?: number }
 
 /** bodyOf is what the API is asked for; what is as it is by default is left out. */
 export function bodyOf(w: Wanted): Record<string, unknown> {
-  const usual = w.kinds.length === acting.length && acting.every((k) => w.kinds.includes(k));
   return {
-    url: w.url, ...(w.chat && { form: 'chat' }), ...(!usual && { kinds: w.kinds }), ...(w.site && { site: w.site }), ...(w.note && { note: w.note }), ...(w.chat && w.text && { text: w.text }),
-    ...(w.starts !== undefined && { starts: w.starts }), ...(w.ends !== undefined && { ends: w.ends }), ...(w.unused !== undefined && { unused: w.unused }),
+    url: w.url, ...(w.chat && { form: 'chat' }), ...(!same(w.kinds, acting) && { kinds: w.kinds }), ...(w.site && { site: w.site }), ...(w.note && { note: w.note }), ...(w.chat && w.text && { text: w.text }), ...lengths(w, usual),
   };
 }
 
+/** changeOf is what the API is asked to change of a receiver: what is wanted otherwise than it is. Its address is not known here, and stays if none is wanted. */
+export function changeOf(h: Hook, w: Wanted): Record<string, unknown> {
+  return {
+    ...(w.url && { url: w.url }), ...(!same(w.kinds, h.kinds) && { kinds: w.kinds }), ...(w.site !== (h.site ?? '') && { site: w.site }), ...(w.note !== (h.note ?? '') && { note: w.note }),
+    ...(w.chat && w.text !== (h.text ?? '') && { text: w.text }), ...lengths(w, h),
+  };
+}
+
+const same = (a: string[], b: string[]) => a.length === b.length && a.every((k) => b.includes(k));
+
+/** lengths are those that are wanted otherwise than they are. */
+const lengths = (w: Wanted, are: Record<Lead, number>) => Object.fromEntries((Object.keys(leads) as Lead[]).filter((l) => w[l] !== undefined && w[l] !== are[l]).map((l) => [l, w[l]]));
+
 /** addLine is how the command line makes it. The address may be a secret, so it is a variable there. */
-export function addLine(w: Wanted): string {
-  const body = bodyOf(w);
-  return [
-    'berth notify add "$URL"', w.chat && '--chat', body.kinds && `--kinds ${w.kinds.length === kinds.length ? 'all' : w.kinds.join(',')}`, w.site && `--site ${quoted(w.site)}`, body.text && `--text ${quoted(w.text)}`,
-    w.starts !== undefined && `--starts ${spoken(w.starts)}`, w.ends !== undefined && `--ends ${spoken(w.ends)}`, w.unused !== undefined && `--unused ${spoken(w.unused)}`, w.note && `--note ${quoted(w.note)}`,
-  ].filter(Boolean).join(' ');
+export const addLine = (w: Wanted) => ['berth notify add "$URL"', w.chat && '--chat', ...flags(bodyOf(w))].filter(Boolean).join(' ');
+
+/** changeLine is how the command line changes it. */
+export const changeLine = (h: Hook, w: Wanted) => [`berth notify change ${quoted(h.id)}`, w.url && '--url "$URL"', ...flags(changeOf(h, w))].filter(Boolean).join(' ');
+
+function flags(body: Record<string, unknown>): (string | false)[] {
+  const word = (name: string) => typeof body[name] === 'string' && `--${name} ${quoted(body[name])}`;
+  const long = (name: Lead) => typeof body[name] === 'number' && `--${name} ${spoken(body[name])}`;
+  const told = body.kinds as string[] | undefined;
+  return [told ? `--kinds ${told.length === kinds.length ? 'all' : told.join(',')}` : false, word('site'), word('text'), long('starts'), long('ends'), long('unused'), word('note')];
 }
 
 /** isAddress reports whether a text could be the address of a receiver; which ones are taken the service says. */

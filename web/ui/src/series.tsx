@@ -122,8 +122,8 @@ const offered = (f: Offer, zone: string) => `${text.book.differences[f.differenc
 
 /** Answered is what came of a request that repeats, with what could be had instead of what cannot be. */
 export default function Answered({ answer, zone, onEnded }: { answer: SeriesAnswer; zone: string; onEnded: () => void }) {
-  const s = answer.series;
-  const [taken, setTaken] = useState<Record<number, { id: string; state: string; offer: Offer }>>({});
+  const [since, setSince] = useState<Record<number, Partial<Occurrence>>>({}); // what became of occurrences since
+  const s: Series = { ...answer.series, occurrences: answer.series.occurrences?.map((o) => ({ ...o, ...since[o.number] })) };
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
   const run = async (what: () => Promise<void>) => {
@@ -144,16 +144,26 @@ export default function Answered({ answer, zone, onEnded }: { answer: SeriesAnsw
     const a = await post<{ decision: string; reservation?: { id: string; state: string }; refusal?: { detail: string } }>(`v1/offers/${encodeURIComponent(offer.id)}/hold`, '{"hold":"10m"}', { key: 'hold-' + offer.id });
     if (!a.reservation || a.decision === 'refused') throw new Failure({ status: 0, title: w.notTaken, detail: a.refusal?.detail ?? '', code: '' });
     const c = await post<{ id: string; state: string }>(`v1/reservations/${encodeURIComponent(a.reservation.id)}/confirm`, '', { key: 'confirm-' + a.reservation.id });
-    setTaken((t) => ({ ...t, [o.number]: { id: c.id, state: c.state, offer } }));
+    setSince((t) => ({ ...t, [o.number]: { ...offer, id: c.id, state: c.state } }));
+  });
+  const held = alive(s).filter((o) => o.state === 'held');
+  const confirm = () => run(async () => {
+    for (const o of held) {
+      const c = await post<{ state: string }>(`v1/reservations/${encodeURIComponent(o.id!)}/confirm`, '', { key: 'confirm-' + o.id });
+      setSince((t) => ({ ...t, [o.number]: { ...t[o.number], state: c.state } }));
+    }
   });
   const promised = (s.occurrences ?? []).filter((o) => o.id).length;
   const any = answer.decision !== 'refused';
+  const first = Math.min(...held.map((o) => at(o.expires!)));
+  const until = held.length > 0 ? `${time(first, zone)} ${zone}` : '';
   return (
-    <Alert color={answer.decision === 'accepted' ? 'green' : 'orange'} variant="light" title={w.decisions[answer.decision] ?? answer.decision} role="alert" data-testid="series">
+    <Alert color={answer.decision === 'accepted' ? 'green' : 'orange'} variant="light" title={held.length > 0 && answer.decision === 'accepted' ? w.held : w.decisions[answer.decision] ?? answer.decision} role="alert" data-testid="series">
       <Stack gap="xs">
-        <Text size="sm">{any ? w.promised(promised, s.count) : w.refusedAbout(promised, s.count, s.at_least)} {any && <Anchor size="sm" c="inherit" underline="always" href={`promises?series=${encodeURIComponent(s.id)}`}>{w.look}</Anchor>} <code>berth series show {s.id}</code></Text>
+        <Text size="sm">{!any ? w.refusedAbout(promised, s.count, s.at_least) : held.length > 0 ? w.heldUntil(held.length, s.count, until) : w.promised(promised, s.count)} {any && <Anchor size="sm" c="inherit" underline="always" href={`promises?series=${encodeURIComponent(s.id)}`}>{w.look}</Anchor>} <code>berth series show {s.id}</code></Text>
+        {held.length > 0 && <Group><Button size="compact-sm" disabled={busy} onClick={() => void confirm()}>{w.confirm(held.length)}</Button></Group>}
         <Trouble failure={failure} />
-        <Occurrences series={{ ...s, occurrences: s.occurrences?.map((o) => (taken[o.number] ? { ...o, ...taken[o.number]!.offer, id: taken[o.number]!.id, state: taken[o.number]!.state } : o)) }} zone={zone}
+        <Occurrences series={s} zone={zone}
           offers={(o) => !o.id && any && o.offers && (
             <Group gap={6} mt={4} component="ul" className="legend" aria-label={w.offersOf(o.number)}>
               {o.offers.map((f) => (

@@ -47,9 +47,16 @@ export const text = {
     no: (what: string, at: string, reason: string, last: string) => `${what} cannot start at ${at}: ${reason}. That is so ${last ? `until ${last}` : 'for all later times that are shown'}.`,
     never: (what: string, reason: string) => `${what} can start here at no time: ${reason}.`,
     unknown: 'Not known yet.',
-    repeats: 'Repeat it', repeat: 'How often', repeatHint: 'every weekday 09:00, or an RRULE', badRepeat: 'Empty: want a rule, such as every weekday 09:00', byClock: (zone: string) => `by the clock of ${zone}`,
+    cost: (delayed: number, jobs: number, largest: string, least: boolean) => {
+      const of = `of ${jobs} ${jobs === 1 ? 'job' : 'jobs'}`;
+      if (delayed > 0) return least ? `At least ${delayed} ${of} would end later, by ${largest} or more` : `${delayed} ${of} would end later, by up to ${largest}`;
+      return jobs === 0 ? 'What it costs jobs is not known' : `None ${of} ${least ? 'that were compared ' : ''}would end later`;
+    },
+    costSum: (sum: string, least: boolean) => `Together they would end ${least ? 'at least ' : ''}${sum} later.`, costIdle: (hours: string, least: boolean) => `${least ? 'At least ' : ''}${hours} PE hours that jobs would use before its start would stay idle.`,
+    costBy: 'By the queue and the estimates as they are now, if no other job comes.', costLeast: 'The queue is too long to foresee all of it.',
+    repeats: 'Repeat it', repeat: 'How often', repeatHint: 'every weekday 09:00, or an RRULE', badRepeat: 'Empty: want a rule, such as every weekday 09:00, or times in Also at', byClock: (zone: string) => `by the clock of ${zone}`,
     times: 'How many times', until: 'Latest start', oneEnd: 'Want how many times, or the latest start', badTimes: (t: string) => `${t}: want a whole number from 1 to 1000`,
-    atLeast: 'At least this many, or none', all: 'Empty: all.', window: 'Ended within', windowAbout: 'Empty: it starts at its very time.', shortWindow: 'Shorter than the duration.', promiseAll: 'Promise them',
+    atLeast: 'At least this many, or none', all: 'Empty: all.', except: 'Not on', exceptAbout: 'Days or times, with commas between: 2026-12-24, 2026-12-31 09:00.', add: 'Also at', addAbout: 'Times, with commas between: 2026-12-23 09:00.', badExcept: (t: string) => `${t}: want days or times with commas between, such as 2026-12-24, or 2026-12-24 09:00`, badAdd: (t: string) => `${t}: want times with commas between, such as 2026-12-23 09:00`, hold: 'Hold for', holdAbout: 'Empty: they are promised at once. Else they wait for so long for you to confirm them, such as 30m.', window: 'Ended within', windowAbout: 'Empty: it starts at its very time.', shortWindow: 'Shorter than the duration.', promiseAll: 'Promise them', holdAll: 'Hold them',
     differences: { as_asked: 'As asked', later: 'Later', other_site: 'At another site', earlier: 'Earlier', fewer_pes: 'Fewer PEs', shorter: 'Shorter' } as Record<string, string>,
   },
   notPermitted: (role: string) => (role === 'viewer' ? 'A viewer may only look' : 'This page is for operators'),

@@ -57,12 +57,12 @@ export const words = {
     sureOf: (from?: number, to?: number) => (from === undefined ? 'Cancel all occurrences that are left?' : from === to ? `Skip occurrence ${from}?` : `Cancel occurrence ${from} and those after it?`) + (from !== undefined && from === to ? ' Its PEs are free for others at once, and what runs in it is ended.' : ' Their PEs are free for others at once, and what runs in them is ended.'),
     yes: 'Yes, give back', gave: 'Given back', confirmed: 'Confirmed',
     decisions: { accepted: 'All are promised', partly: 'Some cannot be', refused: 'Refused: none is promised' } as Record<string, string>,
-    promised: (n: number, of: number) => `${n} of ${of} are promised.`, refusedAbout: (_: number, of: number, least: number) => `Of ${of}, at least ${least} were asked for, and fewer are possible.`,
+    promised: (n: number, of: number) => `${n} of ${of} are promised.`, held: 'Held for you', heldUntil: (n: number, of: number, when: string) => `${n} of ${of} are held until ${when}; what is not confirmed by then is given back.`, refusedAbout: (_: number, of: number, least: number) => `Of ${of}, at least ${least} were asked for, and fewer are possible.`,
     look: 'Look at it', notTaken: 'The offer could not be taken', offersOf: (n: number) => `Instead of occurrence ${n}`, take: (n: number) => `Take for occurrence ${n}`,
   },
   hooks: {
     title: 'Notices', about: 'A program or a chat is told when something happens to your promises and workflows, or is about to.',
-    add: 'Add a receiver', addIt: 'Add it', leave: 'Add none', none: 'No receiver is told yet.', of: (name: string) => `Receiver ${name}`, more: 'Details', acts: 'What can be done',
+    add: 'Add a receiver', addIt: 'Add it', leave: 'Add none', change: 'Change', changeIt: 'Change it', changed: 'Changed', changeOf: (name: string) => `Change receiver ${name}`, newUrl: 'New address', newUrlAbout: 'Empty: the one that it has, which is kept sealed and cannot be shown.', none: 'No receiver is told yet.', of: (name: string) => `Receiver ${name}`, more: 'Details', acts: 'What can be done',
     url: 'Address', urlAbout: 'Notices are sent there with POST. It is kept sealed, and is not shown again.', badUrl: 'Want an address with https, such as https://hooks.example.org/berth',
     form: 'What is sent', webhookForm: 'messages of Standard Webhooks', chatForm: 'texts for a chat', text: 'Text', textAbout: 'Empty: the usual one. Values stand in braces: {link} {kind} at {site}, {start}', toldOf: 'Told of', noKinds: 'Choose at least one.',
     kinds: {
@@ -139,7 +139,7 @@ export const words = {
     drained: (n: number) => `${n} drained`, resumed: (n: number) => `${n} resumed`,
     failed: (node: string, why: string) => `${node}: ${why}`,
     leave: 'Leave them as they are',
-    missing: (n: number, of: number) => `${n} of ${of} PEs`,
+    missing: (n: number, of: number) => `${n} of ${of} ${of === 1 ? 'PE' : 'PEs'}`,
     announced: 'announced', now: 'now', unknown: 'end unknown',
     noLimit: 'no limit',
     everyLimit: 'Show unused limits too',

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { repeatFlags } from '../src/grammar.js';
-import { acting, addLine, bodyOf, hookState, isAddress, kinds, type Hook, type Wanted } from '../src/receivers.js';
+import { costOf } from '../src/costs.js';
+import { parseStarts, repeatFlags } from '../src/grammar.js';
+import { acting, addLine, bodyOf, changeLine, changeOf, hookState, isAddress, kinds, type Hook, type Wanted } from '../src/receivers.js';
+import { readRepeat, usualRepeat } from '../src/repeat.js';
 import { called } from '../src/names.js';
 import { alive, cancelLine, inWords, nextOf, seriesOf, type Series } from '../src/recur.js';
 
@@ -46,7 +48,50 @@ test('receivers of notices are asked for and told as the command line does', () 
   assert.deepEqual(bodyOf(chat), { url: 'https://a.example/x', form: 'chat', kinds, site: 'main', note: 'on call', text: '{link} {kind}', starts: 3600 });
   assert.equal(addLine(chat), `berth notify add "$URL" --chat --kinds all --site main --text '{link} {kind}' --starts 1h --note 'on call'`);
   assert.deepEqual([{}, { failing: 'x' }, { failing: 'x', disabled: 'by ann' }].map((h) => hookState(h as Hook)), ['works', 'fails', 'disabled']);
+  assert.deepEqual(bodyOf({ ...plain, starts: 900, unused: 600, ends: 601 }), { url: 'https://a.example/x', ends: 601 });
   assert.deepEqual(['https://x.example', 'http://127.0.0.1:9', 'ftp://x', 'x', ''].map(isAddress), [true, true, false, false, false]);
+});
+
+test('of a receiver only what is wanted otherwise is changed', () => {
+  const hook: Hook = { id: '1f2e', user: 'ann', form: 'chat', host: 'a.example', note: 'on call', kinds: [...acting], site: 'main', text: '{link}', starts: 0, unused: 600, ends: 600, created: '', waiting: 0, dead: 0 };
+  const is: Wanted = { url: '', chat: true, kinds: [...acting].reverse(), site: 'main', note: 'on call', text: '{link}', starts: 0 };
+  assert.deepEqual(changeOf(hook, is), {});
+  const other: Wanted = { ...is, url: 'https://b.example/y', kinds, site: '', text: '', note: 'the night shift', starts: 3600, ends: 600 };
+  assert.deepEqual(changeOf(hook, other), { url: 'https://b.example/y', kinds, site: '', note: 'the night shift', text: '', starts: 3600 });
+  assert.equal(changeLine(hook, other), `berth notify change 1f2e --url "$URL" --kinds all --site '' --text '' --starts 1h --note 'the night shift'`);
+  assert.deepEqual(changeOf({ ...hook, form: 'webhook', text: undefined }, { ...is, chat: false, text: 'left from before' }), {});
+});
+
+test('what a form says of repeating is read, and what is wrong is told', () => {
+  const read = (f: Partial<typeof usualRepeat>) => readRepeat({ ...usualRepeat, ...f }, Date.parse('2026-11-20T12:00:00Z') / 1000, 'UTC', 3600);
+  assert.deepEqual(read({}).repetition, { repeat: 'every weekday 09:00', times: 5, time_zone: 'UTC' });
+  const all = { repeat: ' daily ', times: ' ', until: '2027-01-01 10:00', except: '2026-12-24, 2026-12-25T09:00', add: '2026-12-23 09:00,', least: '3', window: '2h', hold: '90 min' };
+  const repetition = read(all).repetition!;
+  assert.deepEqual(repetition, { repeat: 'daily', until: '2027-01-01T10:00:00Z', time_zone: 'UTC', except: ['2026-12-24', '2026-12-25T09:00'], add: ['2026-12-23 09:00'], at_least: 3, window: 7200, hold: '1h30m' });
+  assert.equal(repeatFlags(repetition), `--repeat daily --tz UTC --until 2027-01-01T10:00:00Z --except 2026-12-24,2026-12-25T09:00 --add '2026-12-23 09:00' --within 2h --at-least 3 --hold=1h30m`);
+  assert.deepEqual(read({ repeat: '', add: '2026-12-23 09:00' }).repetition, { time_zone: 'UTC', add: ['2026-12-23 09:00'] });
+  assert.equal(repeatFlags({ time_zone: 'UTC', add: ['2026-12-23 09:00'] }), `--tz UTC --add '2026-12-23 09:00'`);
+  for (const [wrong, f] of Object.entries({
+    repeat: { repeat: ' ' }, times: { times: '0' }, until: { until: 'never' }, except: { except: 'xmas' }, add: { add: '2026-12-23' }, least: { least: '1001' }, window: { window: '2' }, short: { window: '59m' }, hold: { hold: 'long' }, endless: { times: '' },
+  })) {
+    assert.deepEqual([...read(f).wrong], [wrong]);
+    assert.equal(read(f).repetition, null);
+  }
+  assert.deepEqual([...read({ times: '', repeat: 'RRULE:FREQ=DAILY;COUNT=3' }).wrong], []);
+  assert.deepEqual(['2026-02-30', '2026-12-24 24:00', '2026-12-24 9:00', '2026-12-24 09:00Z', '2026-12-24T09:00:00+01:00', '2026-12-24 09:00:30', ' , '].map((t) => parseStarts(t, true) !== null), [false, false, false, false, true, true, false]);
+});
+
+test('what an offer costs others is told where any job could be delayed', () => {
+  const none = { delayed_jobs: 0, delay_sum: 0, delay_largest: 0, idle_pe_seconds: 0, jobs: 0, complete: true };
+  assert.equal(costOf(undefined), null);
+  assert.equal(costOf(none), null);
+  assert.deepEqual(costOf({ ...none, jobs: 345 }), { line: 'None of 345 jobs would end later', more: ['By the queue and the estimates as they are now, if no other job comes.'] });
+  assert.deepEqual(costOf({ ...none, delayed_jobs: 1, delay_sum: 60, delay_largest: 60, jobs: 1, idle_pe_seconds: 100 })!.line, '1 of 1 job would end later, by up to 1 min');
+  const some = costOf({ delayed_jobs: 12, delay_sum: 7200, delay_largest: 3600, idle_pe_seconds: 5400, jobs: 345, complete: false })!;
+  assert.equal(some.line, 'At least 12 of 345 jobs would end later, by 1 h or more');
+  assert.equal(some.more.join(' '), 'Together they would end at least 2 h later. At least 1.5 PE hours that jobs would use before its start would stay idle. By the queue and the estimates as they are now, if no other job comes. The queue is too long to foresee all of it.');
+  assert.equal(costOf({ ...none, complete: false })!.line, 'What it costs jobs is not known');
+  assert.equal(costOf({ ...none, jobs: 7, complete: false })!.line, 'None of 7 jobs that were compared would end later');
 });
 
 test('a bar is called by its user and name as far as they are told', () => {
