@@ -67,7 +67,7 @@ func TestSeriesInABrowser(t *testing.T) {
 	p.Press("Yes, give back")
 	p.Wait(`/berth series skip \S+ 3/.test(document.querySelector('[data-testid=one-series] [data-testid=done]')?.innerText)`)
 	states(p, "confirmed,confirmed,cancelled,confirmed")
-	p.Press("This and later ones: 2")
+	p.Press("This and later: 2")
 	p.Press("Yes, give back")
 	p.Wait(`/berth series cancel \S+ --from 2/.test(document.querySelector('[data-testid=one-series] [data-testid=done]')?.innerText)`)
 	states(p, "confirmed,cancelled,cancelled,cancelled")

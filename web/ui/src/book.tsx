@@ -25,6 +25,8 @@ const Answered = lazy(() => import('./series.js'));
 
 /** holding is what this tab holds last; the entry of its history has it too, which is there after a reload. */
 const holding = { id: '' };
+/** holdFor is how long an offer is held, in seconds: the clock of the page may be a little behind that of the service. */
+const holdFor = 600;
 /** still is how far, in pixels, the pointer may be taken before it lets go for a press to count. */
 const still = 10;
 
@@ -156,7 +158,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
     setAnswer(await post<Answer>('v1/requests', body, { key: key.current }));
   }, repeats); // the form of a series is long: its end may leave the window
   const hold = (o: Offer) => act(async () => {
-    const a = await post<Answer>(`v1/offers/${encodeURIComponent(o.id)}/hold`, '{"hold":"10m"}', { key: 'hold-' + o.id });
+    const a = await post<Answer>(`v1/offers/${encodeURIComponent(o.id)}/hold`, JSON.stringify({ hold: spoken(holdFor) }), { key: 'hold-' + o.id });
     if (a.decision === 'refused') setAnswer(a);
     else {
       setAnswer(null);
@@ -232,7 +234,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
           {answer?.decision === 'refused' && <Alert color="orange" variant="light" title={text.book.refused} role="alert" data-testid="refused">{answer.refusal && refused(answer.refusal, zone)} <code>{answer.reason}</code></Alert>}
           {held && (
             <Alert color="blue" variant="light" title={text.book.held} role="alert" data-testid="held">
-              <Text size="sm">{text.pes(held.npe)} at {held.site}, {spell(held)} {zone}. {held.expires && text.book.left(length(Math.max(0, Date.parse(held.expires) / 1000 - clock)))}</Text>
+              <Text size="sm">{text.pes(held.npe)} at {held.site}, {spell(held)} {zone}. {held.expires && text.book.left(length(Math.min(holdFor, Math.max(0, Date.parse(held.expires) / 1000 - clock))))}</Text>
               <Group gap="xs" mt="xs">
                 <Button size="compact-sm" disabled={busy} onClick={() => void confirm(held)}>Confirm</Button>
                 <Button size="compact-sm" variant="default" disabled={busy} onClick={() => void giveBack(held)}>Give back</Button>
@@ -252,7 +254,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
                     <Text fw={600} size="sm">{text.book.differences[o.difference] ?? o.difference}</Text>
                     <Text size="sm" className="named">{text.pes(o.npe)} at {o.site}, {o.pool}</Text>
                     <Text size="sm">{spell(o)}</Text>
-                    <Text size="xs" c="dimmed">{length(o.duration)}{deadline !== null && (end <= deadline ? `, ${length(deadline - end)} before the deadline` : `, ${length(end - deadline)} after the deadline`)}; leaves {Math.round(o.idle_pe_seconds / 3600)} PE hours idle around it</Text>
+                    <Text size="xs" c="dimmed">{length(o.duration)}{deadline !== null && `, ${end === deadline ? 'until' : `${length(Math.abs(deadline - end))} ${end < deadline ? 'before' : 'after'}`} the deadline`}; leaves {Math.round(o.idle_pe_seconds / 3600)} PE hours idle around it</Text>
                     <Costs of={o.cost} />
                     <Button mt={6} size="compact-xs" variant="default" disabled={busy}
                       onPointerDown={(e) => { e.currentTarget.setPointerCapture(e.pointerId); pressed.current = { x: e.clientX, y: e.clientY }; }}

@@ -54,13 +54,13 @@ export function Hooks({ me, sites, zone, changes, onEnded }: { me: Me; sites: st
       {got.value && list.length === 0 && <Text size="sm" c="dimmed">{w.none}</Text>}
       {list.map((h) => (
         <Paper key={h.id} withBorder p="xs" component="section" aria-label={w.of(h.note || h.host)} data-id={h.id}>
-          <Group justify="space-between" gap="xs">
-            <Group gap="xs">
+          <Group justify="space-between" gap="xs" wrap="nowrap" align="start">
+            <Group gap="2px 10px" miw={0}>
               <State of={{ works: 'ok', fails: 'warning', disabled: 'error' }[hookState(h)]} words={w.states[hookState(h)]} />
               <Text size="sm" fw={600} className="named">{h.note || h.host}</Text>
               <Text size="sm" c="dimmed" className="named">{[h.note && h.host, h.form === 'chat' ? w.chatForm : w.webhookForm, h.site, everybody && h.user].filter(Boolean).join(', ')}</Text>
             </Group>
-            <Button size="compact-xs" variant="default" aria-expanded={open === h.id} aria-label={`${w.more}: ${h.note || h.host}`} onClick={() => setOpen(open === h.id ? '' : h.id)}>{w.more}</Button>
+            <Button className="whole" size="compact-xs" variant="default" aria-expanded={open === h.id} aria-label={`${w.more}: ${h.note || h.host}`} onClick={() => setOpen(open === h.id ? '' : h.id)}>{w.more}</Button>
           </Group>
           <Text size="sm">{w.told(h.kinds.map((k) => w.kinds[k] ?? k).join(', '))}</Text>
           {h.disabled && <Text size="sm" className="named">{w.disabled(h.disabled)}</Text>}
@@ -142,19 +142,19 @@ function One({ hook, sites, zone, changes, onDone, onFailed, onSecret, onGone, o
         <Form hook={hook} sites={sites} onShut={() => setChanging(false)} onEnded={onEnded}
           onDone={(h, line) => { setChanging(false); setDone({ title: w.changed, line }); if (h.secret) onSecret(h); again(); onDone(); }} />
       )}
-      {done && <Alert color="green" variant="light" title={test ? (test.state === 'delivered' ? w.testArrived : w.testFailed) : done.title} role="alert" data-testid="done">{test && <Text size="sm" className="named">{said(test.tries.at(-1)!)}</Text>}<Command line={done.line} /></Alert>}
+      {done && <Alert color={test && test.state !== 'delivered' ? 'orange' : 'green'} variant="light" title={test ? (test.state === 'delivered' ? w.testArrived : w.testFailed) : done.title} role="alert" data-testid="done">{test && <Text size="sm" className="named">{said(test.tries.at(-1)!)}</Text>}<Command line={done.line} /></Alert>}
       <Trouble failure={got.failure} seen={got.seen} zone={zone} again={got.again} />
       {!got.value && !got.failure && <Waiting height={60} />}
       <Title order={3} size="h6">{w.sent}</Title>
       {got.value && list.length === 0 && <Text size="sm" c="dimmed">{w.nothingSent}</Text>}
       {list.length > 0 && (
         <Table aria-label={w.sent} verticalSpacing={4} data-testid="deliveries">
-          <Table.Thead><Table.Tr><Table.Th>What</Table.Th><Table.Th>Came about</Table.Th><Table.Th>State</Table.Th><Table.Th><span className="unseen">{w.resend}</span></Table.Th></Table.Tr></Table.Thead>
+          <Table.Thead><Table.Tr><Table.Th>What</Table.Th><Table.Th visibleFrom="sm">Came about</Table.Th><Table.Th>State</Table.Th><Table.Th><span className="unseen">{w.resend}</span></Table.Th></Table.Tr></Table.Thead>
           <Table.Tbody>
             {list.slice(0, 100).map((d) => (
               <Table.Tr key={d.id} data-notice={d.id}>
-                <Table.Td className="named"><span className="stamp"><span>{w.kinds[d.kind] ?? d.kind}</span></span>{(d.reservation ?? d.workflow) && <Text size="xs" className="named">{d.reservation ?? d.workflow}</Text>}</Table.Td>
-                <Table.Td>{stamp(d.at)}</Table.Td>
+                <Table.Td className="named"><span className="stamp"><span>{w.kinds[d.kind] ?? d.kind}</span></span>{(d.reservation ?? d.workflow) && <Text size="xs" className="named">{d.reservation ?? d.workflow}</Text>}<Text size="xs" hiddenFrom="sm">{stamp(d.at)}</Text></Table.Td>
+                <Table.Td visibleFrom="sm">{stamp(d.at)}</Table.Td>
                 <Table.Td>
                   <State of={{ delivered: 'ok', dead: 'error' }[d.state] ?? 'held'} words={w.delivery[d.state] ?? d.state} />
                   {d.tries.map((t, i) => <Text key={i} size="xs" className="named">{time(at(t.at), zone)}: {said(t)}</Text>)}

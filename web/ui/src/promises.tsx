@@ -76,8 +76,12 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
           {me.role === 'operator' && <Checkbox size="xs" label={w.everybody} checked={everybody} onChange={(e) => change('everybody', e.currentTarget.checked ? '1' : '')} />}
           {groups.length > 0 && <Checkbox size="xs" label={words.series.each} checked={each} onChange={(e) => change('each', e.currentTarget.checked ? '1' : '')} />}
           <Checkbox size="xs" label={w.over} checked={all} onChange={(e) => change('all', e.currentTarget.checked ? '1' : '')} />
-          {me.role !== 'viewer' && <Button size="compact-sm" variant="default" aria-haspopup="dialog" onClick={() => setFeeds(true)}>{w.feed}</Button>}
-          {me.role !== 'viewer' && <Button size="compact-sm" variant="default" aria-haspopup="dialog" onClick={() => setNotices(true)}>{w.notices}</Button>}
+          {me.role !== 'viewer' && (
+            <Group gap="xs" wrap="nowrap">
+              <Button size="compact-sm" variant="default" aria-haspopup="dialog" onClick={() => setFeeds(true)}>{w.feed}</Button>
+              <Button size="compact-sm" variant="default" aria-haspopup="dialog" onClick={() => setNotices(true)}>{w.notices}</Button>
+            </Group>
+          )}
         </Group>
       </Group>
       {!hears && <Alert color="orange" variant="light" role="status">{text.notLive}</Alert>}

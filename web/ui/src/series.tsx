@@ -18,7 +18,7 @@ interface OccurrencesProps { series: Series; zone: string; acts?: (o: Occurrence
 function Occurrences({ series, zone, acts, offers }: OccurrencesProps) {
   return (
     <Table aria-label={w.occurrences} verticalSpacing={5} className="list" data-testid="occurrences">
-      <Table.Thead><Table.Tr><Table.Th ta="right">No.</Table.Th><Table.Th>State</Table.Th><Table.Th>When and where</Table.Th></Table.Tr></Table.Thead>
+      <Table.Thead><Table.Tr><Table.Th ta="right" w={36}>No.</Table.Th><Table.Th>State</Table.Th><Table.Th>When and where</Table.Th></Table.Tr></Table.Thead>
       <Table.Tbody>
         {(series.occurrences ?? []).map((o) => (
           <Table.Tr key={o.number} data-number={o.number}>
@@ -107,7 +107,7 @@ export function OneSeries({ id, zone, changes, onEnded, onDone }: { id: string; 
         </Paper>
       )}
       <Occurrences series={s} zone={zone} acts={(o) => o.id && (
-        <Group gap={6} mt={4}>
+        <Group gap="4px 5px" mt={4}>
           {!over(o.state ?? '') && <Button size="compact-xs" variant="default" disabled={busy} aria-label={`${w.skip}: ${o.number}`} onClick={() => ask({ from: o.number, to: o.number })}>{w.skip}</Button>}
           {!over(o.state ?? '') && o.number < s.count && <Button size="compact-xs" variant="default" disabled={busy} aria-label={`${w.rest}: ${o.number}`} onClick={() => ask({ from: o.number })}>{w.rest}</Button>}
           <Anchor size="xs" href={`promises?sel=${encodeURIComponent(o.id)}`} aria-label={`Details of ${o.id}`}>Details</Anchor>

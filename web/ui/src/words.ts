@@ -53,7 +53,7 @@ export const words = {
     live: (live: number, count: number, refused: number) => `${live} of ${count} to come or running${refused > 0 ? `, ${refused} refused` : ''}`,
     each: 'Occurrences one by one', about: (rule: string, zone: string) => `${rule}, ${zone}`,
     gone: 'This series is not yours, or no longer remembered.',
-    occurrences: 'Occurrences', acts: 'What can be done', skip: 'Skip', rest: 'This and later ones', cancel: 'Cancel all that are left', confirm: (n: number) => `Confirm ${n} held`,
+    occurrences: 'Occurrences', acts: 'What can be done', skip: 'Skip', rest: 'This and later', cancel: 'Cancel all that are left', confirm: (n: number) => `Confirm ${n} held`,
     sureOf: (from?: number, to?: number) => (from === undefined ? 'Cancel all occurrences that are left?' : from === to ? `Skip occurrence ${from}?` : `Cancel occurrence ${from} and those after it?`) + (from !== undefined && from === to ? ' Its PEs are free for others at once, and what runs in it is ended.' : ' Their PEs are free for others at once, and what runs in them is ended.'),
     yes: 'Yes, give back', gave: 'Given back', confirmed: 'Confirmed',
     decisions: { accepted: 'All are promised', partly: 'Some cannot be', refused: 'Refused: none is promised' } as Record<string, string>,

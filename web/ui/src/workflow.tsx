@@ -155,7 +155,7 @@ export default function Workflow({ me, onLive, onEnded }: { me: Me; onLive: (liv
                 <Text size="sm" c="dimmed" visibleFrom="sm">{w.drop}</Text>
               </Group>
             </div>
-            <Select label={w.where} size="xs" w={240} data={pools} value={chosen.value} onChange={(v) => setPlace(v ?? '')} allowDeselect={false} />
+            <Select label={w.where} size="xs" w={300} maw="100%" data={pools} value={chosen.value} onChange={(v) => setPlace(v ?? '')} allowDeselect={false} />
             <TextInput label={w.alpha} size="xs" w={290} value={alpha} onChange={(e) => setAlpha(e.currentTarget.value)} error={fraction === null && w.badAlpha(alpha)} inputMode="decimal" />
             {file && <Button size="compact-sm" variant="default" loading={busy} onClick={() => setRound(round + 1)}>{w.again}</Button>}
           </Group>
