@@ -38,6 +38,9 @@ func cappedLimits() policy.Limits {
 
 // learn notes what an answer names.
 func (w *world) learn(c *call) {
+	if strings.HasSuffix(c.path, "/run") && c.status < 300 {
+		w.tasked = append(w.tasked, c.about)
+	}
 	_, body, _ := strings.Cut(c.answer, "\n")
 	var said struct {
 		ID     string
@@ -53,6 +56,12 @@ func (w *world) learn(c *call) {
 		return
 	}
 	root := w.root(c)
+	made := func(id string) {
+		w.ids, w.made[id] = append(w.ids, id), root
+		if c.wants != nil || strings.HasPrefix(c.path, "/v1/offers/") {
+			c.ids = append(c.ids, id)
+		}
+	}
 	if said.ID != "" {
 		w.made[said.ID] = root
 	}
@@ -64,15 +73,14 @@ func (w *world) learn(c *call) {
 		w.series = append(w.series, said.Series.ID)
 		for _, o := range said.Series.Occurrences {
 			if o.ID != "" {
-				w.ids, w.made[o.ID] = append(w.ids, o.ID), root
+				made(o.ID)
 			}
 		}
 	case said.ID != "" && len(said.Array) == 0:
-		w.ids = append(w.ids, said.ID)
+		made(said.ID)
 	}
 	for _, of := range said.Array {
-		w.ids = append(w.ids, of.ID)
-		w.made[of.ID] = root
+		made(of.ID)
 	}
 	for _, o := range said.Offers {
 		if o.ID != "" {
@@ -126,7 +134,9 @@ func (w *world) claims(list []service.Reservation) error {
 		owner[list[i].ID] = list[i].Request.User
 	}
 	for _, c := range w.calls {
-		done := c.status == 0 || c.status < 300
+		if done := c.status == 0 || c.status < 300; done && strings.HasPrefix(c.path, "/v1/offers/") && w.offered[c.about] != nil {
+			most[w.offered[c.about].number]++
+		}
 		switch {
 		case c.method == "DELETE" || strings.HasSuffix(c.path, "/cancel"):
 			cancelled[c.about] = true
@@ -134,8 +144,6 @@ func (w *world) claims(list []service.Reservation) error {
 			checked[c.about] = true
 		case c.user == "operator" && c.about != "": // who has no such limits
 			raised[c.about] = true
-		case strings.HasPrefix(c.path, "/v1/offers/") && done && w.offered[c.about] != nil:
-			most[w.offered[c.about].number]++
 		}
 		if of := owner[c.about]; c.status != 0 && c.status < 300 && of != "" && of != c.user && c.user != "operator" {
 			return fmt.Errorf("%s %s of %s is answered %d, and the reservation is of %s", c.method, c.path, c.user, c.status, of)
@@ -210,6 +218,10 @@ func (w *world) seriesCall(c *call, id string) {
 	if rng.IntN(4) == 0 {
 		held = `,"hold":600`
 	}
+	if w.plan.has(featureLimit) && rng.IntN(2) == 0 {
+		c.wants.qos = capped
+		held += fmt.Sprintf(`,"qos":%q`, capped)
+	}
 	c.body = fmt.Sprintf(`{"name":"c%d","npe":%d,"duration":%d,"repeat":"hourly","times":%d,"at_least":1,"window":%d%s}`,
 		c.number, 1+rng.IntN(2), 300+60*rng.IntN(10), times, 1200+60*rng.IntN(30), held)
 }
@@ -219,4 +231,16 @@ func (h *watcher) isOver(id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return service.State(h.states[id]).Over()
+}
+
+// in returns those of some reservations, the last few, that are in a state, as the client has heard.
+func (h *watcher) in(state service.State, ids []string) (some []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range ids[max(0, len(ids)-40):] {
+		if h.states[id] == string(state) {
+			some = append(some, id)
+		}
+	}
+	return some
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/service"
 )
 
 // call is something that a client asks for. Under a key it may ask again, in another life too.
@@ -22,7 +23,10 @@ type call struct {
 	wants        *wants // what it asks for, if it asks for reservations
 	features     []string
 	sent         bool
-	status       int // of the first answer; 0 while there is none
+	first        int64    // when it was sent first, in nanoseconds since 1970
+	sendings     int      // until it was answered
+	ids          []string // of the reservations that it made
+	status       int      // of the first answer; 0 while there is none
 	answer       string
 	at           time.Time
 }
@@ -57,7 +61,12 @@ func (l *life) send(ctx context.Context, user, method, path, body, key string, n
 // ask sends a call and takes its answer, or compares it with the one that it had.
 func (w *world) ask(ctx context.Context, l *life, c *call) {
 	wasOver := !c.sent && c.about != "" && w.watcher.isOver(c.about) // a call that was sent before may have been answered then
-	c.sent = true
+	if c.sent = true; c.first == 0 {
+		c.first = time.Now().UnixNano()
+	}
+	if c.status == 0 {
+		c.sendings++
+	}
 	status, answer := l.send(ctx, c.user, c.method, c.path, c.body, c.key, c.number)
 	time.Sleep(w.pause("answer", c.path, c.body, c.key))
 	switch {
@@ -77,6 +86,7 @@ func (w *world) ask(ctx context.Context, l *life, c *call) {
 			for _, f := range c.features {
 				l.note(f)
 			}
+			w.lookAfter(l, c)
 		}
 	case c.key != "" && (status != c.status || answer != c.answer) && (final(status) || status == http.StatusUnprocessableEntity):
 		w.fault("%s %s %s under %s is answered %d %s, and was answered %d %s", c.method, c.path, c.body, c.key, status, answer, c.status, c.answer)
@@ -115,7 +125,18 @@ func (w *world) together(n int) {
 			})
 		}
 	}
+	looked := len(w.looked)
+	for _, at := range w.looks() {
+		late := time.Duration(w.reads.Int64N(int64(12 * time.Millisecond)))
+		l.asking.Go(func() {
+			time.Sleep(late)
+			w.see(l, at)
+		})
+	}
 	w.moment()
+	for _, at := range w.looked[looked:] {
+		w.record("look %s: %d %+v", at.path, at.status, at.seen)
+	}
 	for _, c := range w.calls[first:] {
 		w.record("call %d %s %s %s %s %s: %d %s", c.number, c.user, c.method, c.path, c.body, c.key, c.status, c.answer)
 	}
@@ -157,10 +178,16 @@ func (w *world) newCall() *call {
 			c.features = c.features[:1]
 			break
 		}
+		if held := w.watcher.in(service.Held, w.ids); f == featureConfirm && len(held) > 0 && rng.IntN(4) > 0 {
+			id = recent(rng, held, 3)
+		}
 		c.about = id
 		c.path, c.body = "/v1/reservations/"+id+"/"+strings.ReplaceAll(f, " ", "-"), "{}"
 		c.features = []string{f}
 	case featureModify:
+		if open := w.watcher.in(service.Confirmed, w.ids); len(open) > 0 && rng.IntN(4) > 0 {
+			id = recent(rng, open, 6)
+		}
 		c.about = id
 		c.method, c.path, c.features = http.MethodPatch, "/v1/reservations/"+id, []string{f}
 		c.body = w.modification()
@@ -169,6 +196,9 @@ func (w *world) newCall() *call {
 		c.path, c.features = "/v1/reservations/"+id+"/extend", []string{f}
 		c.body = fmt.Sprintf(`{"by":%d}`, 60*(1+rng.IntN(200)))
 	case featureCancel:
+		if w.plan.has(featureTask) && rng.IntN(2) == 0 {
+			id = recent(rng, w.tasked, 3)
+		}
 		c.about = id
 		c.method, c.path, c.features = http.MethodDelete, "/v1/reservations/"+id, []string{f}
 	case featureOffer:
@@ -198,7 +228,7 @@ func (w *world) newCall() *call {
 // modification is a change of some fields.
 func (w *world) modification() string {
 	rng := w.driver
-	fields := []string{fmt.Sprintf(`"npe":%d`, 1+rng.IntN(5)), fmt.Sprintf(`"duration":%d`, 300+60*rng.IntN(100)), fmt.Sprintf(`"deadline":%q`, w.in(3600+rng.IntN(20_000)))}
+	fields := []string{fmt.Sprintf(`"npe":%d`, 1+rng.IntN(5)), fmt.Sprintf(`"duration":%d`, 300+60*rng.IntN(140)), fmt.Sprintf(`"deadline":%q`, w.in(3600+rng.IntN(20_000)))}
 	n := rng.IntN(len(fields))
 	if rng.IntN(3) == 0 {
 		return "{" + fields[n] + "," + fields[(n+1)%len(fields)] + "}"
@@ -239,7 +269,8 @@ func (w *world) requestCall(c *call, feature string) {
 	case featureCheckIn:
 		c.wants.noShow = berth.Duration(300 + rng.IntN(600))
 		fmt.Fprintf(&more, `,"no_show":%d`, c.wants.noShow)
-	case featureLimit:
+	}
+	if feature == featureLimit || w.plan.has(featureLimit) && feature != featureJob && rng.IntN(3) == 0 {
 		c.wants.qos = capped
 		fmt.Fprintf(&more, `,"qos":%q`, capped)
 	}
@@ -256,7 +287,7 @@ func (w *world) requestCall(c *call, feature string) {
 	switch {
 	case feature == featureParts:
 		shape = fmt.Sprintf(`"parts":[{"npe":%d,"duration":%d},{"npe":2,"duration":%d}]`, npe, length, max(60, length-60*rng.IntN(3)))
-	case rng.IntN(5) == 0 && feature != featureJob && feature != featureLimit:
+	case rng.IntN(5) == 0 && feature != featureJob && c.wants.qos == "":
 		shape = fmt.Sprintf(`"variants":[{"npe":%d,"duration":%d},{"npe":1,"duration":%d}]`, npe, length, 2*length)
 	}
 	c.body = "{" + shape + more.String() + "}"

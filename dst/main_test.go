@@ -68,6 +68,7 @@ func (k *keyring) open() (err error) {
 type outcome struct {
 	trace         []string
 	lives, events int
+	operations    int // of clients, which one order explains
 	wrong         error
 }
 
@@ -82,13 +83,17 @@ func happen(t *testing.T, seed uint64, p *plant, g *ledger) (o outcome) {
 	}
 	cryptotest.SetGlobalRandom(t, seed)
 	defer withoutCollection()()
+	var history []operation
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
 		w := newWorld(t, seed, &clients, p, g)
 		w.run()
-		o.trace = w.trace
+		o.trace, history = w.trace, w.history()
 		o.lives, o.events, o.wrong = w.lives, w.events, errors.Join(w.wrong...)
 	})
+	if o.operations = len(history); o.wrong == nil {
+		o.wrong = linearizable(history) // not in the bubble, whose time would stand still
+	}
 	return o
 }
 
@@ -107,10 +112,10 @@ func withoutCollection() (again func()) {
 func TestLives(t *testing.T) {
 	g := newLedger()
 	began, told := time.Now(), time.Now()
-	lived, happened, failed := 0, 0, 0
+	lived, happened, operations, failed := 0, 0, 0, 0
 	for seed := *from; seed < *from+*seeds && failed < 10; seed++ {
 		o := happen(t, seed, &plant{less: byFlags()}, g)
-		lived, happened = lived+o.lives, happened+o.events
+		lived, happened, operations = lived+o.lives, happened+o.events, operations+o.operations
 		if o.wrong != nil {
 			failed++
 			small := byFlags()
@@ -130,7 +135,7 @@ func TestLives(t *testing.T) {
 		t.Fatal(err)
 	}
 	passed := time.Since(began).Seconds()
-	t.Logf("%d lives of %d events in %.1f s: %.1f seeds/s, %.0f lives/s\n%s", lived, happened, passed, float64(*seeds)/passed, float64(lived)/passed, table.String())
+	t.Logf("%d lives of %d events, with %d operations of clients, in %.1f s: %.1f seeds/s, %.0f lives/s\n%s", lived, happened, operations, passed, float64(*seeds)/passed, float64(lived)/passed, table.String())
 	if empty := g.empty(); *seeds >= 100 && len(empty) > 0 {
 		t.Logf("nothing met: %s", strings.Join(empty, ", "))
 	}

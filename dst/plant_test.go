@@ -19,6 +19,8 @@ type plant struct {
 	hears func(p *port, want *site.Reservation, o site.Outcome, err error) (site.Outcome, error)
 	sees  func(p *port, s *site.State) *site.State
 	skips func(p *port, name site.Name) bool
+	// swallows is what the service hears of a change that the site never does.
+	swallows func(p *port, want *site.Reservation) (site.Outcome, bool)
 	// told is what sends notices.
 	told func(m service.Messenger, life int) service.Messenger
 }
@@ -52,6 +54,13 @@ func (f *plant) observed(p *port, s *site.State) *site.State {
 }
 
 func (f *plant) forgoes(p *port, name site.Name) bool { return f.skips != nil && f.skips(p, name) }
+
+func (f *plant) changed(p *port, want *site.Reservation) (site.Outcome, bool) {
+	if f.swallows == nil {
+		return site.Outcome{}, false
+	}
+	return f.swallows(p, want)
+}
 
 func (f *plant) messages(m service.Messenger, life int) service.Messenger {
 	if f.told == nil {

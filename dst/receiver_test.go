@@ -71,7 +71,7 @@ func (d delivering) Send(_ context.Context, _ *service.Hook, o *service.Owed) se
 	}
 	d.r.mu.Lock()
 	d.r.tries[o.Number]++
-	failed := d.l.w.plan.has(faultReceiver) && d.r.tries[o.Number] <= fails && d.l.w.pause("receiver", about)%3 == 0
+	failed := d.l.w.plan.has(faultReceiver) && !d.l.isCalm() && d.r.tries[o.Number] <= fails && d.l.w.pause("receiver", about)%3 == 0
 	d.r.mu.Unlock()
 	if failed {
 		d.l.meet(faultReceiver)

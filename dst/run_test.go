@@ -68,6 +68,7 @@ func (w *world) next(last bool) {
 	switch n := rng.IntN(20); {
 	case n < 11:
 		w.together(1 + rng.IntN(1+rng.IntN(4)))
+		w.within()
 	case n < 15:
 		w.pass(pick(rng, []int{1, 1, 5, 30, 30, 120, 600, 1800}))
 	case n == 15 && w.plan.has(faultRepeat) && len(w.calls) > 0:
@@ -76,6 +77,19 @@ func (w *world) next(last bool) {
 		l.kill()
 	case len(w.plan.faults) > 0:
 		w.misfortune(pick(rng, w.plan.faults))
+	}
+}
+
+// within checks what clients know of what is promised by now, where a QOS has limits.
+func (w *world) within() {
+	if l := w.life; w.plan.has(featureLimit) && !l.isDead() {
+		list, err := w.list()
+		if err == nil {
+			err = w.claims(list)
+		}
+		if err != nil && !l.isDead() {
+			w.fault("%w", err)
+		}
 	}
 }
 
@@ -191,7 +205,7 @@ const bound = 3600
 func (w *world) settle() {
 	l := w.life
 	l.mu.Lock()
-	l.full, l.failing, l.lost, l.slow = false, 0, 0, 0
+	l.calm, l.full, l.failing, l.lost, l.slow = true, false, 0, 0, 0
 	l.mu.Unlock()
 	if disk := w.disk(); disk != nil {
 		disk.Room(-1)
@@ -210,6 +224,7 @@ func (w *world) settle() {
 	for waited := 0; waited < bound; waited += 120 {
 		w.pass(120)
 		l.send(l.ctx, "operator", "POST", "/v1/clock/accept", "", "", 0)
+		w.moment() // what has been due is decided, and told
 		if l.isDead() {
 			return
 		}
@@ -232,7 +247,8 @@ func (w *world) settle() {
 	}
 	list, err := w.list()
 	if err == nil {
-		err = errors.Join(w.watcher.check(list), w.claims(list), w.receiver.check(list))
+		w.lookAtAll(list)
+		err = errors.Join(w.watcher.check(list), w.claims(list), w.receiver.check(list), w.nothingRuns(list))
 	}
 	if err != nil && !l.isDead() {
 		w.fault("%w", err)
@@ -269,6 +285,24 @@ func (w *world) inLine() error {
 			return err
 		}
 		if err := p.inLine(state, list, outbox, w.now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nothingRuns returns an error if a task runs in a promise that is over, though all sites are in line. What a site
+// forgets to be a reservation it has no reason to end.
+func (w *world) nothingRuns(list []service.Reservation) error {
+	if w.plan.has(faultForgets) {
+		return nil
+	}
+	for _, p := range w.ports {
+		state, err := p.state(w.now())
+		if err == nil {
+			err = p.runs(state, list)
+		}
+		if err != nil {
 			return err
 		}
 	}

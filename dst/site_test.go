@@ -42,8 +42,8 @@ func (w *world) port(name string, d site.Description, unit site.Unit, binding be
 	for _, n := range d.Nodes {
 		p.nodes = append(p.nodes, n.Name)
 	}
-	p.fake = fake.New(fake.Config{Name: name, Description: d, NeedsLaunch: unit == site.UnitCore, Run: func(site.Task) (berth.Duration, site.Result) {
-		return 900, site.Result{Ending: site.Completed}
+	p.fake = fake.New(fake.Config{Name: name, Description: d, NeedsLaunch: unit == site.UnitCore, Run: func(t site.Task) (berth.Duration, site.Result) {
+		return berth.Duration(900 * (1 + 5*(len(t.Key)%2))), site.Result{Ending: site.Completed}
 	}}, w.now())
 	w.ports = append(w.ports, p)
 }
@@ -101,6 +101,9 @@ func (r bySelf) Reserve(ctx context.Context, want site.Reservation) (site.Outcom
 }
 
 func (r bySelf) Change(ctx context.Context, want site.Reservation) (site.Outcome, error) {
+	if outcome, swallowed := r.life.w.plant.changed(r.port, &want); swallowed {
+		return outcome, nil
+	}
 	return asked(r.reach, "change", string(want.Name), func(s *fake.Site) (site.Outcome, error) { return s.Change(ctx, want) })
 }
 
@@ -211,6 +214,25 @@ func (p *port) inLine(state *site.State, promised []service.Reservation, outbox 
 	for i := range outbox {
 		if e := &outbox[i]; e.Site == p.name && e.Remove {
 			return fmt.Errorf("the effect %d on %s is not settled: %+v", e.Number, p.name, *e)
+		}
+	}
+	return nil
+}
+
+// runs returns an error if a task runs at the site in a promise that is over.
+func (p *port) runs(state *site.State, list []service.Reservation) error {
+	ended := map[string]*service.Reservation{} // by the name of the promise at the site
+	for i := range list {
+		if r := &list[i]; r.State.Over() {
+			name, _, _ := site.NameOf(p.name, r.ID, 0).Promise(p.name)
+			ended[name] = r
+		}
+	}
+	for i := range state.Running {
+		j := &state.Running[i]
+		name, _, _ := site.Name(j.Reservation).Promise(p.name)
+		if r := ended[name]; r != nil {
+			return fmt.Errorf("the task %s runs at %s in %s, which is %s", j.Key, p.name, r.ID, r.State)
 		}
 	}
 	return nil

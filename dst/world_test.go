@@ -37,6 +37,7 @@ type world struct {
 	keys   *keyring
 	tokens *token.Store // made in the bubble
 	driver *rand.Rand   // of what happens when
+	reads  *rand.Rand   // of what clients look at
 	config engine.Config
 	ports  []*port
 
@@ -53,8 +54,11 @@ type world struct {
 	made     map[string]*call // by reservation
 	series   []string
 	flows    []string
+	tasked   []string // reservations in which something is to run
 	watcher  *watcher
 	receiver *receiver
+	readers  sync.Mutex
+	looked   []*look // in the order in which they were asked
 
 	trace  []string // what happened, a line each
 	ledger *ledger
@@ -89,6 +93,7 @@ type life struct {
 	mu      sync.Mutex
 	steps   int // until the power fails; negative is never
 	dead    bool
+	calm    bool // all faults have ended
 	full    bool // the disk is
 	failing int  // writes that fail
 	lost    int  // writes that are done, and said to have failed
@@ -115,6 +120,12 @@ func (l *life) isDead() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dead
+}
+
+func (l *life) isCalm() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calm
 }
 
 func (l *life) kill() {
@@ -256,7 +267,7 @@ func newWorld(t *testing.T, seed uint64, keys *keyring, p *plant, l *ledger) *wo
 	}
 	w.plan = planOf(seed)
 	w.plan.leave(p.less)
-	w.driver = w.draw("driver")
+	w.driver, w.reads = w.draw("driver"), w.draw("reads")
 	w.kept = &inMemory{media: newMedia()}
 	if w.plan.disk {
 		w.kept = &onDisk{folder: t.TempDir(), rng: w.draw("disk")}
