@@ -2,6 +2,7 @@ package berth
 
 import (
 	"slices"
+	"sort"
 	"strconv"
 )
 
@@ -15,6 +16,9 @@ type Series struct {
 	Zone string `json:"zone,omitempty"`
 	// Least is how many occurrences must be possible for any to be promised: 1 to all.
 	Least int `json:"least"`
+	// Ahead makes an open series: each occurrence is asked for once its ready time is at most so far ahead, and
+	// Least is about those that are so near when the series arrives. 0 asks for all of them then.
+	Ahead Duration `json:"ahead,omitempty"`
 	// Request is what each occurrence asks for. Its id, ready time, deadline and series are those of the
 	// occurrence.
 	Request     Request      `json:"request"`
@@ -27,6 +31,74 @@ type Occurrence struct {
 	Deadline Time `json:"deadline"`
 	// Shift says what a change of the clock has made of its time.
 	Shift Shift `json:"shift,omitempty"`
+}
+
+// Progress is how far an open series has come. The numbers of its lists ascend.
+type Progress struct {
+	Series string `json:"series"`
+	// Decided is the last occurrence that has had its turn, and Last the last that gets one.
+	Decided int `json:"decided"`
+	Last    int `json:"last"`
+	// Waiting is the occurrences up to Decided that could not be promised and are asked for again, at Again.
+	Waiting []int `json:"waiting,omitempty"`
+	Again   Time  `json:"again,omitempty"`
+	// Skipped is the occurrences that got no turn, or get none.
+	Skipped []int `json:"skipped,omitempty"`
+}
+
+// Over reports whether nothing is left to be asked for.
+func (p *Progress) Over() bool { return p.Decided >= p.Last && len(p.Waiting) == 0 }
+
+// Awaits reports whether an occurrence is still to be asked for, for the first time or again.
+func (p *Progress) Awaits(number int) bool {
+	if number <= p.Decided {
+		return slices.Contains(p.Waiting, number)
+	}
+	return number <= p.Last && !slices.Contains(p.Skipped, number)
+}
+
+// Without returns the progress once occurrences from one number to another are asked for no more. It shares no memory
+// with p.
+func (p *Progress) Without(first, last int) *Progress {
+	c := *p
+	c.Skipped = slices.Clone(p.Skipped)
+	c.Waiting = slices.DeleteFunc(slices.Clone(p.Waiting), func(n int) bool { return n >= first && n <= last })
+	if last >= p.Last {
+		c.Last = max(min(p.Last, first-1), p.Decided)
+		last = c.Last
+	}
+	for n := max(first, p.Decided+1); n <= last; n++ {
+		c.Skipped = append(c.Skipped, n)
+	}
+	slices.Sort(c.Skipped)
+	c.Skipped = slices.Compact(c.Skipped)
+	return c.settled()
+}
+
+// At returns the progress once the occurrences up to a number have had their turn at a time, and some of them are asked for
+// again. It shares no memory with p; waiting is its own from then on.
+func (p *Progress) At(now Time, s *Series, decided int, waiting []int) *Progress {
+	c := *p
+	c.Decided, c.Waiting, c.Skipped = decided, waiting, slices.Clone(p.Skipped)
+	if len(p.Waiting) == 0 || p.Again <= now {
+		c.Again = now.Add(s.Retry())
+	}
+	return c.settled()
+}
+
+// settled counts the skipped occurrences that come next among those that have had their turn.
+func (p *Progress) settled() *Progress {
+	p.Skipped = slices.DeleteFunc(p.Skipped, func(n int) bool { return n > p.Last })
+	for slices.Contains(p.Skipped, p.Decided+1) {
+		p.Decided++
+	}
+	if len(p.Skipped) == 0 {
+		p.Skipped = nil
+	}
+	if len(p.Waiting) == 0 {
+		p.Waiting, p.Again = nil, 0
+	}
+	return p
 }
 
 // Shift says what a change of the clock has made of a time that a rule names.
@@ -72,6 +144,46 @@ func (s *Series) Clone() *Series {
 	return &c
 }
 
+// Due returns how many occurrences, from the first on, have their turn at a time: all, unless the series is open.
+// Cost: O(log occurrences).
+func (s *Series) Due(now Time) int {
+	if s.Ahead == 0 {
+		return len(s.Occurrences)
+	}
+	return sort.Search(len(s.Occurrences), func(i int) bool { return s.Occurrences[i].Ready > now.Add(s.Ahead) })
+}
+
+// Begun returns how far an open series is when it is promised at a time but for some occurrences; nil unless it is
+// open.
+func (s *Series) Begun(now Time, unfit []RefusedOccurrence) *Progress {
+	if s.Ahead == 0 {
+		return nil
+	}
+	var waiting []int
+	for i := range unfit {
+		waiting = append(waiting, unfit[i].Number)
+	}
+	p := Progress{Series: s.ID, Last: len(s.Occurrences)}
+	return p.At(now, s, s.Due(s.Request.Arrival), waiting)
+}
+
+// Retry returns after how long an open series asks again for what could not be promised: a 42nd of Ahead, a day at
+// most and a minute at least.
+func (s *Series) Retry() Duration { return min(max(s.Ahead/42, 60), 24*3600) }
+
+// Occurrence returns the request of an occurrence, by its number from 1, as it is asked for at a time. It shares the
+// parts of the series' own, which must not be written. ok is false if what is left of its window is too short.
+func (s *Series) Occurrence(number int, now Time) (r Request, ok bool) {
+	o := &s.Occurrences[number-1]
+	r = s.Request
+	r.ID, r.Arrival, r.Ready, r.Deadline = OccurrenceID(s.ID, number), now, max(o.Ready, now), o.Deadline
+	r.Series = &SeriesRef{Series: s.ID, Number: number}
+	if r.Name != "" {
+		r.Name = OccurrenceID(s.Request.Name, number)
+	}
+	return r, r.Validate() == nil
+}
+
 // Requests returns the requests of all occurrences, in their order. They share the parts of the
 // series' own, which must not be written. Cost: O(occurrences).
 func (s *Series) Requests() []Request {
@@ -90,13 +202,18 @@ func (s *Series) Requests() []Request {
 // Validate reports the first field that cannot be right, as an *Error with code Invalid.
 func (s *Series) Validate() error {
 	n := len(s.Occurrences)
+	due := s.Due(s.Request.Arrival)
 	switch {
 	case s.ID == "":
 		return Errorf(Invalid, "id", "missing; every series needs one")
 	case n < 1 || n > MaxOccurrences:
 		return Errorf(Invalid, "occurrences", "%d; want 1 to %d", n, MaxOccurrences)
-	case s.Least < 1 || s.Least > n:
-		return Errorf(Invalid, "least", "%d of %d occurrences; want 1 to %d", s.Least, n, n)
+	case s.Ahead < 0 || s.Ahead >= TimeLimit:
+		return Errorf(Invalid, "ahead", "%d; want a length of time from 0 to 2^42 s", s.Ahead)
+	case due == 0:
+		return Errorf(Invalid, "ahead", "%d s; the first occurrence is %d s ahead, want that or more", s.Ahead, s.Occurrences[0].Ready-s.Request.Arrival)
+	case s.Least < 1 || s.Least > due:
+		return Errorf(Invalid, "least", "%d of %d occurrences; want 1 to %d", s.Least, due, due)
 	case s.Request.IsJob():
 		return Errorf(Invalid, "kind", "%q; occurrences are promised, and a job gets no promise", s.Request.Kind)
 	case s.Request.Task != nil:
@@ -106,8 +223,8 @@ func (s *Series) Validate() error {
 	for i := range s.Request.Parts {
 		shapes += len(s.Request.Parts[i].Variants)
 	}
-	if shapes > maxShapes/n {
-		return Errorf(Invalid, "variants", "%d for each of %d occurrences; want at most %d in all, so ask for several series", shapes, n, maxShapes)
+	if shapes > maxShapes/due {
+		return Errorf(Invalid, "variants", "%d for each of %d occurrences; want at most %d in all, so ask for several series", shapes, due, maxShapes)
 	}
 	for i := range s.Occurrences {
 		o := &s.Occurrences[i]

@@ -19,6 +19,9 @@ func reservation(r *service.Reservation) form.Reservation {
 	places(&f.Place, &f.Parts, r.Allotments)
 	q := &r.Request
 	f.Kind, f.User = q.Kind, q.User
+	if q.Series != nil {
+		f.Series, f.Occurrence = q.Series.Series, q.Series.Number
+	}
 	f.Arrival, f.Ready = form.TimeOf(q.Arrival), form.TimeOf(q.Ready)
 	if q.Deadline < berth.TimeLimit-1 { // which tasks of a workflow without a deadline have
 		f.Deadline = form.TimeOf(q.Deadline)

@@ -43,8 +43,11 @@ func (f *fake) SubmitSeries(_ context.Context, ask service.Ask, s berth.Series) 
 		return service.SeriesAnswer{}, berth.Errorf(berth.Denied, "user", "not yours")
 	}
 	s.ID = "series" + strconv.Itoa(len(f.series.made)+1)
+	if s.Request.Arrival = f.now; s.Least == 0 {
+		s.Least = s.Due(f.now)
+	}
 	v := &service.Series{Series: s, Created: f.now, Reservations: make([]service.Reservation, len(s.Occurrences))}
-	for i, r := range s.Requests() {
+	for i, r := range s.Requests()[:s.Due(f.now)] {
 		shape := r.Parts[0].Variants[0]
 		if shape.NPE > 100 {
 			v.Refused = true
@@ -55,6 +58,9 @@ func (f *fake) SubmitSeries(_ context.Context, ask service.Ask, s berth.Series) 
 			ID: r.ID, State: service.Confirmed, Version: 1, Request: r, Created: f.now, Changed: f.now,
 			Allotments: []berth.Allotment{{Resource: berth.PoolID("cm5", "batch"), Start: r.Ready, End: r.Ready.Add(shape.Duration), NPE: shape.NPE}},
 		}
+	}
+	if !v.Refused {
+		v.Progress = s.Begun(f.now, nil)
 	}
 	f.series.made = append(f.series.made, v)
 	return f.series.answer(&ask, service.SeriesAnswer{Series: *v}), nil
@@ -78,8 +84,15 @@ func (f *fake) CancelSeries(_ context.Context, ask service.Ask, id string, from,
 	if err != nil {
 		return service.SeriesAnswer{}, err
 	}
+	if s.Progress != nil {
+		last := to
+		if to == 0 {
+			last = len(s.Reservations)
+		}
+		s.Progress = s.Progress.Without(max(from, 1), last)
+	}
 	for i := range s.Reservations {
-		if i+1 >= from && (to == 0 || i+1 <= to) {
+		if s.Reservations[i].ID != "" && i+1 >= from && (to == 0 || i+1 <= to) {
 			s.Reservations[i].State = service.Cancelled
 		}
 	}

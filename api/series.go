@@ -21,6 +21,7 @@ type repeated struct {
 	zone   string
 	window *berth.Duration
 	least  int
+	ahead  berth.Duration
 }
 
 // seriesBody is what a series may say: a request without a deadline, and how it repeats.
@@ -58,12 +59,17 @@ var seriesBody = append(ofSeries(requestBody, "deadline", "deadline_in", "ready_
 		a.how.Add, err = someTexts(v)
 		return err
 	}},
+	{"ahead", "Makes an open series: each occurrence is asked for once it is no further ahead than this, and the series goes on without an end if none is given. What cannot be promised then is refused, and asked for again a 42nd of this later, a day at most and a minute at least.", duration(), func(a *repeated, v value) error {
+		d, err := v.length(1)
+		a.ahead, a.how.Open = d, true
+		return err
+	}},
 	{"window", "How long after its time each occurrence must have ended at the latest; as long as it lasts if it is not given.", duration(), func(a *repeated, v value) error {
 		d, err := v.length(1)
 		a.window = &d
 		return err
 	}},
-	{"at_least", "How many occurrences must be possible, or none is promised; all if it is not given.", whole(1, berth.MaxOccurrences), func(a *repeated, v value) error {
+	{"at_least", "How many occurrences must be possible, or none is promised; all if it is not given. Of an open series it is about those that are near enough when it is asked for.", whole(1, berth.MaxOccurrences), func(a *repeated, v value) error {
 		n, err := v.whole(1, berth.MaxOccurrences)
 		a.least = int(n)
 		return err
@@ -119,16 +125,21 @@ func (a *repeated) series(now berth.Time) (berth.Series, error) {
 			return berth.Series{}, berth.Errorf(berth.Invalid, "window", "%s is less than the duration, %s; want that or more", hpctime.Format(window), hpctime.Format(lasts))
 		}
 	}
-	s := berth.Series{Rule: a.how.Rule, Zone: a.zone, Least: a.least}
+	s := berth.Series{Rule: a.how.Rule, Zone: a.zone, Least: a.least, Ahead: a.ahead}
 	for _, o := range list {
 		ready := berth.Time(o.At.Unix())
 		s.Occurrences = append(s.Occurrences, berth.Occurrence{Ready: ready, Deadline: ready.Add(window), Shift: o.Shift})
 	}
+	due := s.Due(now)
 	switch {
-	case s.Least == 0:
-		s.Least = len(list)
-	case s.Least > len(list):
-		return s, berth.Errorf(berth.Invalid, "at_least", "%d, but it occurs %d times; want that or fewer", s.Least, len(list))
+	case due == 0:
+		return s, berth.Errorf(berth.Invalid, "ahead", "%s; the first occurrence is further ahead, on %s, want more or an earlier ready", hpctime.Format(s.Ahead), list[0].At.In(a.how.Zone).Format(time.RFC3339))
+	case s.Least > due && s.Ahead > 0:
+		return s, berth.Errorf(berth.Invalid, "at_least", "%d, but %d occurrences are no further ahead than %s; want that or fewer", s.Least, due, hpctime.Format(s.Ahead))
+	case s.Least > due:
+		return s, berth.Errorf(berth.Invalid, "at_least", "%d, but it occurs %d times; want that or fewer", s.Least, due)
+	case s.Least == 0 && s.Ahead == 0:
+		s.Least = due
 	}
 	if r.Ready, r.Deadline = s.Occurrences[0].Ready, s.Occurrences[0].Deadline; r.Name != "" && len(r.Name) > berth.MaxName-5 {
 		return s, berth.Errorf(berth.Invalid, "name", "%.80q is too long for a series, whose occurrences have their numbers behind it; want at most %d letters", r.Name, berth.MaxName-5)
@@ -159,7 +170,7 @@ func (c *call) submitSeries() error {
 		return err
 	}
 	c.rest()
-	n := len(s.Occurrences) // each counts as a request
+	n := s.Due(c.Now()) // each counts as a request
 	if most := c.rates.most(c.asker()); n > most {
 		return berth.Errorf(berth.Invalid, "repeat", "%d occurrences; a %s may ask for %d at once here, so ask for several series", n, c.by.Role, most)
 	}
@@ -265,7 +276,13 @@ func seriesView(s *service.Series, instead []service.OccurrenceOffers) form.Seri
 	q := &s.Series.Request
 	f := form.Series{
 		ID: s.Series.ID, Name: q.Name, User: q.User, Repeat: s.Series.Rule, TimeZone: s.Series.Zone, AtLeast: s.Series.Least,
-		Decision: form.Accepted, Created: form.TimeOf(s.Created), Count: len(s.Series.Occurrences),
+		Decision: form.Accepted, Created: form.TimeOf(s.Created), Count: len(s.Series.Occurrences), Ahead: s.Series.Ahead,
+	}
+	switch p := s.Progress; {
+	case p != nil:
+		prolonged(&f, &s.Series, p)
+	case s.Refused:
+		f.Count = s.Series.Due(s.Series.Request.Arrival)
 	}
 	switch {
 	case s.Refused:
@@ -273,7 +290,7 @@ func seriesView(s *service.Series, instead []service.OccurrenceOffers) form.Seri
 	case len(s.Unfit) > 0:
 		f.Decision = form.Partly
 	}
-	for i := range s.Series.Occurrences {
+	for i := range f.Count {
 		o := &s.Series.Occurrences[i]
 		one := form.Occurrence{Number: i + 1, Ready: form.TimeOf(o.Ready), Deadline: form.TimeOf(o.Deadline), Shift: o.Shift, Note: shiftNote(o.Shift, s.Series.Zone)}
 		if r := &s.Reservations[i]; r.ID != "" {
@@ -282,6 +299,8 @@ func seriesView(s *service.Series, instead []service.OccurrenceOffers) form.Seri
 			if !r.State.Over() {
 				f.Live++
 			}
+		} else if slices.Contains(f.Skipped, i+1) {
+			one.State = form.Skipped
 		}
 		f.Occurrences = append(f.Occurrences, one)
 	}
@@ -295,6 +314,23 @@ func seriesView(s *service.Series, instead []service.OccurrenceOffers) form.Seri
 		f.Occurrences[instead[i].Number-1].Offers = offers(instead[i].Offers)
 	}
 	return f
+}
+
+// prolonged shows how far an open series has come: its occurrences are those that have had their turn.
+func prolonged(f *form.Series, s *berth.Series, p *berth.Progress) {
+	f.Count, f.Open, f.Skipped = p.Decided, !p.Over(), p.Skipped
+	if p.Decided > 0 {
+		f.PromisedUntil = form.TimeOf(s.Occurrences[p.Decided-1].Ready)
+	}
+	if p.Decided < p.Last {
+		f.Prolonged = form.TimeOf(s.Occurrences[p.Decided].Ready.Add(-s.Ahead))
+	}
+	if len(p.Waiting) > 0 {
+		f.Again = form.TimeOf(p.Again)
+	}
+	if last := p.Last; last > 0 && last < berth.MaxOccurrences {
+		f.Ends = form.TimeOf(s.Occurrences[last-1].Ready)
+	}
 }
 
 // shiftNote says what a change of the clock has made of a time.

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +49,29 @@ func TestSeriesOverHTTP(t *testing.T) {
 	}
 }
 
+// An open series shows the occurrences that have had their turn, and when the next has its own.
+func TestOpenSeriesOverHTTP(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	body := strings.Replace(seriesFor, `"times":3`, `"ahead":"8d"`, 1)
+	s := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series", body), http.StatusCreated).Series
+	until, _ := s.PromisedUntil.MarshalText()
+	next, _ := s.Prolonged.MarshalText()
+	if !s.Open || s.Count != 5 || len(s.Occurrences) != 5 || s.AtLeast != 5 || s.Ahead != 8*24*3600 || string(until) != "2026-11-27T08:00:00Z" || string(next) != "2026-11-22T08:00:00Z" || s.Ends != 0 {
+		t.Errorf("it is %+v, promised until %s, the next turn at %s", s, until, next)
+	}
+	skipped := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series/"+s.ID+"/cancel", `{"from":7,"to":7}`), http.StatusOK).Series
+	if !skipped.Open || !slices.Equal(skipped.Skipped, []int{7}) {
+		t.Errorf("it is %+v, want the seventh left out", skipped)
+	}
+	ended := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series/"+s.ID+"/cancel", `{"from":9}`), http.StatusOK).Series
+	if last, _ := ended.Ends.MarshalText(); !ended.Open || ended.Live != 5 || string(last) != "2026-12-02T08:00:00Z" {
+		t.Errorf("it is %+v and ends %s", ended, last)
+	}
+	if over := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series/"+s.ID+"/cancel", ""), http.StatusOK).Series; over.Open || over.Live != 0 {
+		t.Errorf("it is %+v, want nothing more of it", over)
+	}
+}
+
 // What a change of the clock makes of a time is told.
 func TestChangesOfTheClockAreTold(t *testing.T) {
 	w := newWorld(t, api.Options{})
@@ -68,6 +92,10 @@ func TestBadSeriesOverHTTP(t *testing.T) {
 		`{"npe":2,"duration":60,"repeat":"daily","times":3,"time_zone":"Mars/Olympus"}`:                                     "time_zone",
 		`{"npe":2,"duration":60,"repeat":"daily","times":3,"time_zone":"Local"}`:                                            "time_zone",
 		`{"npe":2,"duration":60,"repeat":"daily","times":3,"at_least":4}`:                                                   "at_least",
+		`{"npe":2,"duration":60,"repeat":"daily","ahead":0}`:                                                                "ahead",
+		`{"npe":2,"duration":60,"repeat":"daily","ahead":"1d","ready":"2027-01-01T00:00:00Z"}`:                              "ahead",
+		`{"npe":2,"duration":60,"repeat":"daily","ahead":"3d","at_least":5}`:                                                "at_least",
+		`{"npe":2,"duration":60,"repeat":"RRULE:FREQ=SECONDLY","ahead":"3d"}`:                                               "repeat",
 		`{"npe":2,"duration":60,"repeat":"daily","times":0}`:                                                                "times",
 		`{"npe":2,"duration":60,"repeat":"daily","times":3,"window":30}`:                                                    "window",
 		`{"npe":2,"duration":60,"repeat":"daily","times":3,"deadline":"2027-01-01T00:00:00Z"}`:                              "deadline",

@@ -59,9 +59,10 @@ func (e *Engine) isPending(id string) bool {
 	return e.state.Job(id) != nil || e.state.Request(id) != nil
 }
 
-// isTaken reports whether something that is pending or live has an id.
+// isTaken reports whether something that is pending or live has an id, or an occurrence that an open series is
+// to ask for.
 func (e *Engine) isTaken(id string) bool {
-	return e.state.Entry(id) != nil || e.isPending(id) || e.state.Flow(id) != nil
+	return e.state.Entry(id) != nil || e.isPending(id) || e.state.Flow(id) != nil || e.state.IsAwaited(id)
 }
 
 // arrived has a request or job that has just become pending decided, now or at the

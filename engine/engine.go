@@ -134,6 +134,8 @@ func (e *Engine) catchUp(now berth.Time, rank uint8) {
 			}
 		case state.ClassStart:
 			e.start(t.Entry)
+		case state.ClassArrival:
+			e.prolong(t.Open)
 		default:
 			panic("engine: no handler for timer class")
 		}
@@ -289,7 +291,7 @@ func (e *Engine) apply(event *Event) error {
 	case EventSubmitSeries:
 		return e.submitSeries(event.Series)
 	case EventCancelSeries:
-		return e.cancelSeries(event.ID, event.Of)
+		return e.cancelSeries(event)
 	case EventSettle:
 		if e.state.HasEffect(event.Effect) {
 			e.emit(change.Change{Kind: change.Settled, EffectID: event.Effect})

@@ -73,10 +73,13 @@ type Event struct {
 	Plan     *WorkflowPlan   `json:"plan,omitempty"`
 	Outcome  berth.Outcome   `json:"outcome,omitempty"`
 	Why      string          `json:"why,omitempty"`
-	// Series is what SubmitSeries asks for. Of CancelSeries, ID is a series and Of the
-	// reservations of it that are given back.
+	// Series is what SubmitSeries asks for. Of CancelSeries, ID is a series, Of the
+	// reservations of it that are given back, and First to Last the numbers of occurrences that are
+	// not asked for any more.
 	Series *berth.Series `json:"series,omitempty"`
 	Of     []string      `json:"of,omitempty"`
+	First  int           `json:"first,omitempty"`
+	Last   int           `json:"last,omitempty"`
 
 	given bool // the request is the engine's
 }

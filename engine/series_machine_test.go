@@ -37,7 +37,7 @@ func TestSeriesMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 		for step := range rapid.IntRange(1, 60).Draw(t, "steps") {
-			m.now += berth.Time(rapid.SampledFrom([]int{0, 0, 1, 3, 8}).Draw(t, "pause"))
+			m.now += berth.Time(rapid.SampledFrom([]int{0, 0, 1, 3, 8, 70}).Draw(t, "pause"))
 			m.step(step)
 		}
 	})
@@ -46,6 +46,7 @@ func TestSeriesMachine(t *testing.T) {
 	}
 	for _, what := range []string{
 		"promised", "refused", "in part", "one by one", "skipped", "ended", "modify", "extend", "check_in", "confirm", "cancel", "finish", "relocate", "down", "up", "restart", "limits", "expired", "no_show",
+		"open", "prolonged", "refused at its turn", "promised later", "skipped ahead", "cut", "over",
 	} {
 		if reached[what] == 0 && effort.Full() && !testing.Short() {
 			t.Errorf("no history has come to %q: %v", what, reached)
@@ -60,8 +61,11 @@ type seriesMachine struct {
 	follower *engine.Engine
 	now      berth.Time
 	all      []*berth.Series
-	jobs     bool // there have been some
-	reached  map[string]int
+	open     map[string]*followed
+	// followedAt is the time up to which changes were followed.
+	followedAt berth.Time
+	jobs       bool // there have been some
+	reached    map[string]int
 }
 
 // occurrence draws the id of an occurrence, one in a state if there is any.
@@ -106,7 +110,7 @@ func (m *seriesMachine) step(step int) {
 		for n := rapid.IntRange(1, len(s.Occurrences)).Draw(m.t, "from"); n <= len(s.Occurrences); n++ {
 			of = append(of, berth.OccurrenceID(s.ID, n))
 		}
-		event = engine.CancelSeries(s.ID, of)
+		event = m.giveBack(s, of)
 	case 6:
 		r := drawRequest(m.t, m.occurrence(""), m.now)
 		if was, is := m.e.Reservation(r.ID); is {
@@ -170,6 +174,9 @@ func (m *seriesMachine) apply(event engine.Event) ([]change.Change, error) {
 	if m.follower.Hash() != m.e.Hash() {
 		m.t.Fatalf("after %s at %d: who follows is elsewhere", event.Kind, m.now)
 	}
+	if event.Kind != engine.EventSubmitSeries {
+		m.follow(changes)
+	}
 	for i := range changes {
 		if k := changes[i].Kind; k == change.Expired || k == change.NoShow {
 			m.reached[string(k)]++
@@ -181,12 +188,21 @@ func (m *seriesMachine) apply(event engine.Event) ([]change.Change, error) {
 func (m *seriesMachine) submit(step int) {
 	s := &berth.Series{ID: fmt.Sprintf("s%d", step), Request: drawRequest(m.t, "", m.now)}
 	n := rapid.IntRange(1, 6).Draw(m.t, "occurrences")
-	s.Least = rapid.SampledFrom([]int{1, n, (n + 1) / 2}).Draw(m.t, "least")
+	whole := n
 	ready, length := s.Request.Ready, s.Request.Deadline-s.Request.Ready
 	for range n {
 		s.Occurrences = append(s.Occurrences, berth.Occurrence{Ready: ready, Deadline: ready + length})
 		ready += berth.Time(rapid.SampledFrom([]int{1, 5, 20, 60}).Draw(m.t, "apart"))
 	}
+	if rapid.Bool().Draw(m.t, "open") {
+		longer := berth.Time(rapid.SampledFrom([]int{0, 200}).Draw(m.t, "longer"))
+		for i := range s.Occurrences { // so that what cannot be at its turn may be later
+			s.Occurrences[i].Deadline += longer
+		}
+		s.Ahead = s.Occurrences[0].Ready.Sub(m.now) + berth.Duration(rapid.SampledFrom([]int{1, 1, 10, 50}).Draw(m.t, "ahead"))
+	}
+	n = s.Due(m.now)
+	s.Least = rapid.SampledFrom([]int{1, n, (n + 1) / 2}).Draw(m.t, "least")
 	_, _ = m.apply(engine.Wake())
 	oneByOne := m.oneByOne(s)
 	changes, err := m.apply(engine.SubmitSeries(s))
@@ -211,7 +227,7 @@ func (m *seriesMachine) submit(step int) {
 			accepted[c.ID] = c.Reservation
 		}
 	}
-	for i := range s.Occurrences {
+	for i := range s.Occurrences[:n] {
 		o, r := &s.Occurrences[i], accepted[berth.OccurrenceID(s.ID, i+1)]
 		if (r != nil) != (promised && cannot[i+1] == nil) {
 			m.t.Fatalf("occurrence %d, promised %t, refused %v, is %v", i+1, promised, cannot[i+1], r)
@@ -240,6 +256,10 @@ func (m *seriesMachine) submit(step int) {
 		}
 	}
 	m.all = append(m.all, s)
+	if promised && n < whole {
+		m.reached["open"]++
+	}
+	m.follow(changes)
 }
 
 // oneByOne returns what comes of the occurrences as requests of their own; nil where jobs or chance are in between.
@@ -251,7 +271,7 @@ func (m *seriesMachine) oneByOne(s *berth.Series) (all []change.Change) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	for _, r := range s.Requests() {
+	for _, r := range s.Requests()[:s.Due(m.now)] {
 		changes, _, err := e.Apply(m.now, engine.Submit(&r))
 		if err != nil {
 			m.t.Fatal(err)

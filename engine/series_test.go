@@ -107,14 +107,14 @@ func TestOccurrencesAreGivenBack(t *testing.T) {
 	e := newEngine(t, config)
 	apply(t, e, 0, engine.SubmitSeries(series("s", 0, 100, 100, 4, 4, 2, 50)))
 	submit(t, e, 0, berth.Rigid("other", 0, 600, 650, 3, 50))
-	_, _, err := e.Apply(10, engine.CancelSeries("s", []string{"s.1", "other"}))
+	_, _, err := e.Apply(10, engine.CancelSeries("s", []string{"s.1", "other"}, 0, 0))
 	wantCode(t, err, berth.Invalid, "of")
-	_, _, err = e.Apply(10, engine.CancelSeries("t", []string{"s.1"}))
+	_, _, err = e.Apply(10, engine.CancelSeries("t", []string{"s.1"}, 0, 0))
 	wantCode(t, err, berth.Invalid, "of")
-	if got := kinds(apply(t, e, 10, engine.CancelSeries("s", []string{"s.3"}))); got != "cancelled:s.3" {
+	if got := kinds(apply(t, e, 10, engine.CancelSeries("s", []string{"s.3"}, 0, 0))); got != "cancelled:s.3" {
 		t.Errorf("one is skipped by %s", got)
 	}
-	if got := kinds(apply(t, e, 120, engine.CancelSeries("s", []string{"s.1", "s.2", "s.3"}))); got != "advanced started:s.1 advanced ended:s.1 cancelled:s.2" {
+	if got := kinds(apply(t, e, 120, engine.CancelSeries("s", []string{"s.1", "s.2", "s.3"}, 0, 0))); got != "advanced started:s.1 advanced ended:s.1 cancelled:s.2" {
 		t.Errorf("while the first runs the first three are given back by %s", got)
 	}
 	if _, is := e.Reservation("s.4"); !is || e.Live() != 2 {
@@ -133,7 +133,7 @@ func TestModifiedOccurrencesStayInTheirSeries(t *testing.T) {
 	if got, _ := e.Reservation("s.2"); got.Request.Series == nil || got.Start() != 300 {
 		t.Errorf("it is of series %v and starts at %d", got.Request.Series, got.Start())
 	}
-	apply(t, e, 0, engine.CancelSeries("s", []string{"s.1", "s.2"}))
+	apply(t, e, 0, engine.CancelSeries("s", []string{"s.1", "s.2"}, 0, 0))
 	if e.Live() != 0 {
 		t.Errorf("%d are live", e.Live())
 	}

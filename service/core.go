@@ -380,7 +380,7 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 			if told {
 				c.touchOutage(x, now)
 			}
-		case change.Accepted, change.SeriesPromised, change.SeriesRefused:
+		case change.Accepted, change.Refused, change.SeriesPromised, change.SeriesRefused, change.SeriesProlonged:
 			c.followSeries(now, x, number)
 		}
 		if flow := c.followFlow(now, x, number); flow != nil {

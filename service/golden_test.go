@@ -674,6 +674,10 @@ func (w *goldenWriter) submitSeries() engine.Event {
 		s.Occurrences = append(s.Occurrences, berth.Occurrence{Ready: max(w.now, ready), Deadline: max(w.now, ready) + length, Shift: berth.Shifts()[i%3]})
 		ready = max(w.now, ready) + berth.Time(100+w.rng.IntN(900))
 	}
+	if w.rng.IntN(2) == 0 {
+		s.Ahead = s.Occurrences[0].Ready.Sub(w.now) + berth.Duration(1+w.rng.IntN(500))
+		s.Least = min(s.Least, s.Due(w.now))
+	}
 	w.series++
 	return engine.SubmitSeries(s)
 }
@@ -690,7 +694,8 @@ func (w *goldenWriter) cancelSeries() engine.Event {
 			of = append(of, id)
 		}
 	}
-	return engine.CancelSeries(s.id, of)
+	first := 1 + w.rng.IntN(len(s.reservations))
+	return engine.CancelSeries(s.id, of, first, first+w.rng.IntN(3))
 }
 
 func (w *goldenWriter) draw() engine.Event {

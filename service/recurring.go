@@ -24,8 +24,9 @@ const (
 // takeAll takes the times at which a reservation of others holds its shares, as far ahead
 // as anything is promised or was asked for.
 func (h *Host) takeAll(k *keeper, b *site.Booking, now berth.Time, take func(name string, shares []site.Share, from, until berth.Time)) {
-	if k.foreseen < now.Add(foresight-foreseeAgain) {
-		k.foreseen = now.Add(foresight)
+	ahead := max(foresight, h.core.engine.Ahead()+foreseeAgain)
+	if k.foreseen < now.Add(ahead-foreseeAgain) {
+		k.foreseen = now.Add(ahead)
 		for r := range h.core.engine.Due(k.name, berth.Forever) {
 			k.foreseen = max(k.foreseen, r.End(), min(r.Request.Deadline, berth.TimeLimit-1))
 		}
@@ -47,7 +48,9 @@ func (h *Host) foresee(event *engine.Event) {
 	case event.Request != nil:
 		until = event.Request.Deadline
 	case event.Series != nil && len(event.Series.Occurrences) > 0:
-		until = event.Series.Occurrences[len(event.Series.Occurrences)-1].Deadline
+		if due := event.Series.Due(event.Series.Request.Arrival); due > 0 {
+			until = event.Series.Occurrences[due-1].Deadline
+		}
 	}
 	if event.Kind != engine.EventSubmit && event.Kind != engine.EventSubmitSeries && event.Kind != engine.EventModify && event.Kind != engine.EventExtend || !until.Valid() {
 		return

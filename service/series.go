@@ -18,6 +18,8 @@ type Series struct {
 	// Unfit is the occurrences that could not be promised when it was decided, by number.
 	Unfit   []berth.RefusedOccurrence
 	Created berth.Time
+	// Progress is how far an open series had come when it was followed last; nil of others.
+	Progress *berth.Progress
 	// Reservations are those of the occurrences, in their order: the zero value for one that has none, or whose
 	// reservation is forgotten.
 	Reservations []Reservation
@@ -31,8 +33,9 @@ type seriesCard struct {
 	refused      bool
 	unfit        []berth.RefusedOccurrence
 	created      berth.Time
-	reservations []string // that the occurrences have, or had last
-	written      uint64   // the record that wrote it
+	progress     *berth.Progress // of an open one, which is not written
+	reservations []string        // that the occurrences have, or had last
+	written      uint64          // the record that wrote it
 }
 
 // seriesBook is what is known of series. It is of the loop.
@@ -53,12 +56,24 @@ func newSeriesBook() seriesBook { return seriesBook{byID: map[string]*seriesCard
 
 // followSeries brings what is known of series up to date with a change.
 func (c *Core) followSeries(now berth.Time, x *change.Change, number uint64) {
-	if x.Kind == change.Accepted {
+	switch x.Kind {
+	case change.Accepted:
 		c.occurrencePromised(x, number)
+		return
+	case change.Refused:
+		c.occurrenceRefused(x, number)
+		return
+	case change.SeriesProlonged:
+		if s := c.series.byID[x.Progress.Series]; s != nil {
+			c.ownSeries(s, number).progress = x.Progress
+		}
 		return
 	}
 	s := &seriesCard{
 		id: x.Series.ID, s: x.Series, refused: x.Kind == change.SeriesRefused, unfit: x.Unfit, created: now, reservations: make([]string, len(x.Series.Occurrences)),
+	}
+	if !s.refused {
+		s.progress = x.Series.Begun(now, x.Unfit)
 	}
 	c.addSeries(s)
 	c.writeSeries(s, number)
@@ -72,7 +87,11 @@ func (c *Core) followSeries(now berth.Time, x *change.Change, number uint64) {
 
 // cost returns about how many bytes a series takes: with the reservation of each occurrence, or why it has none.
 func (s *seriesCard) cost() int64 {
-	return 1024 + int64(len(s.s.Rule)) + requestCost(&s.s.Request) + 256*int64(len(s.reservations))
+	each := int64(256)
+	if s.s.Ahead > 0 { // most have no reservation yet
+		each = 64
+	}
+	return 1024 + int64(len(s.s.Rule)) + requestCost(&s.s.Request) + each*int64(len(s.reservations))
 }
 
 func (c *Core) addSeries(s *seriesCard) {
@@ -89,11 +108,12 @@ func (c *Core) addSeries(s *seriesCard) {
 func (c *Core) forgetSeries(s *seriesCard) {
 	b := &c.series
 	b.order = b.order[1:]
-	for _, id := range s.reservations {
-		if k := c.card(id); id != "" && k != nil && k.end == "" {
-			b.order = append(b.order, s.id)
-			return
-		}
+	if s.open() || slices.ContainsFunc(s.reservations, func(id string) bool {
+		k := c.card(id)
+		return id != "" && k != nil && k.end == ""
+	}) {
+		b.order = append(b.order, s.id)
+		return
 	}
 	delete(b.byID, s.id)
 	b.bytes -= s.cost()
@@ -117,14 +137,58 @@ func (c *Core) occurrencePromised(x *change.Change, number uint64) {
 			return // it has one, which goes on
 		}
 	}
-	if c.shows && s.written != number { // others may look at it
+	s = c.ownSeries(s, number)
+	s.reservations[ref.Number-1] = x.ID
+	if s.progress != nil && x.ID == berth.OccurrenceID(s.id, ref.Number) { // asked for again, it can be
+		var unfit []berth.RefusedOccurrence
+		for i := range s.unfit {
+			if s.unfit[i].Number != ref.Number {
+				unfit = append(unfit, s.unfit[i])
+			}
+		}
+		s.unfit = unfit
+	}
+	if s.progress != nil && s.progress.Awaits(ref.Number) { // what was offered instead is taken
+		s.progress = s.progress.Without(ref.Number, ref.Number)
+	}
+}
+
+// occurrenceRefused notes that an occurrence of an open series cannot be promised when it has its turn.
+func (c *Core) occurrenceRefused(x *change.Change, number uint64) {
+	if x.Request == nil || x.Request.Series == nil {
+		return
+	}
+	ref := x.Request.Series
+	s := c.series.byID[ref.Series]
+	if s == nil || s.progress == nil || ref.Number < 1 || ref.Number > len(s.reservations) {
+		return
+	}
+	s = c.ownSeries(s, number)
+	s.unfit = append(slices.Clone(s.unfit), berth.RefusedOccurrence{Number: ref.Number, Refusal: *x.Refusal})
+	s.reservations[ref.Number-1] = x.ID
+}
+
+// ownSeries returns what is known of a series for a record to write: a copy, if others may look at it.
+func (c *Core) ownSeries(s *seriesCard, number uint64) *seriesCard {
+	if c.shows && s.written != number {
 		own := *s
 		own.reservations = slices.Clone(s.reservations)
 		s = &own
 		c.writeSeries(s, number)
 	}
-	s.reservations[ref.Number-1] = x.ID
+	return s
 }
+
+// decided returns up to which occurrence all have had their turn.
+func (s *seriesCard) decided() int {
+	if s.progress != nil {
+		return s.progress.Decided
+	}
+	return len(s.reservations)
+}
+
+// open reports whether occurrences of a series are still to be asked for.
+func (s *seriesCard) open() bool { return s.progress != nil && !s.progress.Over() }
 
 func (c *Core) writeSeries(s *seriesCard, number uint64) {
 	s.written = number
@@ -145,7 +209,7 @@ func (c *Core) shownSeries() *btree.BTreeG[*seriesCard] {
 
 // view shows a series to clients.
 func (s *seriesCard) view(cards cardsByID) Series {
-	v := Series{Series: *s.s, Refused: s.refused, Unfit: s.unfit, Created: s.created, Reservations: make([]Reservation, len(s.reservations))}
+	v := Series{Series: *s.s, Refused: s.refused, Unfit: s.unfit, Created: s.created, Progress: s.progress, Reservations: make([]Reservation, len(s.reservations))}
 	for i, id := range s.reservations {
 		if id == "" {
 			continue
@@ -215,7 +279,7 @@ func (h *Host) ListSeries(ctx context.Context, by Principal, filter SeriesFilter
 		if s.id == filter.After {
 			return true
 		}
-		looked += 1 + len(s.reservations)
+		looked += 1 + s.decided()
 		if (filter.User == "" || filter.User == s.s.Request.User) && s.seenBy(by, m.card) {
 			list = append(list, s.view(m.card))
 		}
@@ -231,6 +295,7 @@ type savedSeries struct {
 	Unfit        []berth.RefusedOccurrence
 	Created      berth.Time
 	Reservations []string
+	Progress     *berth.Progress
 }
 
 func (s *savedSeries) code(c *wire.Coder) {
@@ -239,6 +304,7 @@ func (s *savedSeries) code(c *wire.Coder) {
 	wire.List(c, 3, &s.Unfit, wire.RefusedOccurrence)
 	wire.Int(c, 4, &s.Created)
 	wire.List(c, 5, &s.Reservations, wire.BareText[string])
+	wire.Pointer(c, 6, &s.Progress, wire.Progress)
 	c.End()
 }
 
@@ -246,7 +312,7 @@ func (s *savedSeries) code(c *wire.Coder) {
 func (c *Core) savedSeries() (all []savedSeries) {
 	for _, id := range c.series.order {
 		s := c.series.byID[id]
-		all = append(all, savedSeries{Series: s.s, Refused: s.refused, Unfit: s.unfit, Created: s.created, Reservations: s.reservations})
+		all = append(all, savedSeries{Series: s.s, Refused: s.refused, Unfit: s.unfit, Created: s.created, Reservations: s.reservations, Progress: s.progress})
 	}
 	return all
 }
@@ -258,7 +324,7 @@ func (c *Core) restoreSeries(all []savedSeries) error {
 		if in.Series == nil || len(in.Reservations) != len(in.Series.Occurrences) {
 			return berth.Errorf(berth.Invalid, "snapshot", "series %d is none", i)
 		}
-		c.addSeries(&seriesCard{id: in.Series.ID, s: in.Series, refused: in.Refused, unfit: in.Unfit, created: in.Created, reservations: in.Reservations})
+		c.addSeries(&seriesCard{id: in.Series.ID, s: in.Series, refused: in.Refused, unfit: in.Unfit, created: in.Created, reservations: in.Reservations, progress: in.Progress})
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ type OccurrenceOffers struct {
 const mostOffered = 10
 
 // SubmitSeries decides about a series, or answers again what was decided under the same key: at least as many
-// occurrences as it says are promised, or none is. One without an ID gets one; one without a user is the asker's. It is
+// occurrences as it says are promised, or none is. An open one with a Least of 0 wants all that are near enough. One without an ID gets one; one without a user is the asker's. It is
 // the service's from then on. An occurrence whose ready time has passed until it is decided is ready then, and due as much
 // later. Errors: Denied, and those of engine.EventSubmitSeries.
 func (h *Host) SubmitSeries(ctx context.Context, ask Ask, s berth.Series) (SeriesAnswer, error) {
@@ -62,6 +62,9 @@ func (h *Host) SubmitSeries(ctx context.Context, ask Ask, s berth.Series) (Serie
 			if o := &s.Occurrences[i]; o.Ready < now {
 				o.Ready, o.Deadline = now, o.Deadline.Add(now.Sub(o.Ready))
 			}
+		}
+		if s.Ahead > 0 && s.Least == 0 { // all that are near enough by then
+			s.Least = s.Due(now)
 		}
 		if h.core.series.byID[s.ID] != nil || h.core.flows.byID[s.ID] != nil || h.core.card(s.ID) != nil {
 			h.denySeries(a, berth.Errorf(berth.Conflict, "id", "%q is taken; give another one, or none", s.ID), answer)
@@ -122,7 +125,7 @@ func (h *Host) CancelSeries(ctx context.Context, ask Ask, id string, from, to in
 				of = append(of, id)
 			}
 		}
-		h.stepSeries(engine.CancelSeries(id, of), a, id, answer)
+		h.stepSeries(engine.CancelSeries(id, of, from, to), a, id, answer)
 	})
 }
 
@@ -246,6 +249,7 @@ func codeSeriesAnswer(c *wire.Coder, a *SeriesAnswer) {
 		wire.List(c, 3, &s.Unfit, wire.RefusedOccurrence)
 		wire.Int(c, 4, &s.Created)
 		codeReservations(c, 5, s)
+		wire.Pointer(c, 6, &s.Progress, wire.Progress)
 		c.End()
 	})
 	wire.List(c, 2, &a.Offers, func(c *wire.Coder, o *OccurrenceOffers) {

@@ -68,6 +68,9 @@ type Reservation struct {
 	Version uint64     `json:"version,omitempty"`
 	Kind    berth.Kind `json:"kind,omitempty"`
 	User    string     `json:"user,omitempty"`
+	// Series is the series that it is an occurrence of, and Occurrence its number in that, from 1.
+	Series     string `json:"series,omitempty"`
+	Occurrence int    `json:"occurrence,omitempty"`
 	Place
 	Arrival  Time            `json:"arrival,omitzero"`
 	Ready    Time            `json:"ready,omitzero"`

@@ -12,6 +12,7 @@ type SeriesRequest struct {
 	Times    int            `json:"times,omitempty"`     // how often
 	Except   []string       `json:"except,omitempty"`    // days or times by the clock of the zone
 	Add      []string       `json:"add,omitempty"`       // further times by that clock
+	Ahead    berth.Duration `json:"ahead,omitempty"`     // makes an open series: how far ahead its occurrences are promised
 	Window   berth.Duration `json:"window,omitempty"`    // from when an occurrence may start to when it must have ended; its duration by default
 	AtLeast  int            `json:"at_least,omitempty"`  // how many must be possible; all by default
 }
@@ -32,9 +33,20 @@ type Series struct {
 	AtLeast     int          `json:"at_least"`
 	Decision    string       `json:"decision"` // when it was asked for: accepted, partly or refused
 	Created     Time         `json:"created"`
-	Count       int          `json:"count"`                 // of the occurrences
+	Count       int          `json:"count"`                 // of the occurrences; of an open series, of those that have had their turn
 	Live        int          `json:"live"`                  // of those with a reservation that is not over
 	Occurrences []Occurrence `json:"occurrences,omitempty"` // not in lists
+
+	// Of a series with Ahead: whether something is still to be asked for, the latest occurrence that has had its turn, when
+	// the next has, when those that could not be promised are asked for again, the latest occurrence that there will be, if
+	// the rule has an end, and the numbers of those that were given back before they had their turn.
+	Ahead         berth.Duration `json:"ahead,omitempty"`
+	Open          bool           `json:"open,omitempty"`
+	PromisedUntil Time           `json:"promised_until,omitzero"`
+	Prolonged     Time           `json:"prolonged,omitzero"`
+	Again         Time           `json:"again,omitzero"`
+	Ends          Time           `json:"ends,omitzero"`
+	Skipped       []int          `json:"skipped,omitempty"`
 }
 
 // Occurrence is one of a series. The fields of Place are those of its reservation, if it has one.
@@ -55,6 +67,9 @@ type Occurrence struct {
 	Refusal *Refusal     `json:"refusal,omitempty"`
 	Offers  []Offer      `json:"offers,omitempty"` // what could be held instead
 }
+
+// Skipped is the state of an occurrence that was given back before it had its turn.
+const Skipped = "skipped"
 
 // SeriesList is a page of series, without their occurrences.
 type SeriesList struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/internal/hpctime"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -30,11 +32,12 @@ type repetition struct {
 	form.SeriesRequest
 	until  moment
 	within span
+	ahead  span
 }
 
 // flags adds the flags that say how it repeats.
 func (q *repetition) flags(cmd *cobra.Command) {
-	q.within = span{value: &q.Window, least: 1}
+	q.within, q.ahead = span{value: &q.Window, least: 1}, span{value: &q.Ahead, least: 1}
 	f := cmd.Flags()
 	f.StringVar(&q.Repeat, "repeat", "", "how it repeats, from --ready on: a `RULE` such as \"every weekday 09:00\", \"first monday of the month 18:00\" or RRULE:FREQ=WEEKLY;BYDAY=MO")
 	f.Var(&zoneName{&q.TimeZone}, "tz", "with --repeat: by whose clock, such as Europe/Berlin (default: this machine's)")
@@ -42,6 +45,7 @@ func (q *repetition) flags(cmd *cobra.Command) {
 	f.Var(&whole[int]{&q.Times, 1, berth.MaxOccurrences}, "times", "with --repeat: how often, before exceptions are taken out")
 	f.StringSliceVar(&q.Except, "except", nil, "with --repeat: `DAYS` or times at which it does not occur, such as 2026-12-24 or \"2026-12-24 09:00\"")
 	f.StringSliceVar(&q.Add, "add", nil, "with --repeat: further `TIMES` at which it occurs, such as \"2026-12-23 09:00\"")
+	f.Var(&q.ahead, "ahead", "with --repeat: how far ahead occurrences are promised, such as 42d; it is prolonged as time goes, without an end if none is given")
 	f.Var(&q.within, "within", "with --repeat: how long after its time each occurrence must have ended at the latest (default: its duration)")
 	f.Var(&atLeast{&q.AtLeast}, "at-least", "with --repeat: how many occurrences must be possible, or none is promised; all, or a number")
 }
@@ -52,7 +56,7 @@ func (q *repetition) given() bool { return q.Repeat != "" || len(q.Add) > 0 }
 // check reports what does not go together on a command line.
 func (q *repetition) check(cmd *cobra.Command, one *ask, r *remote) error {
 	if !q.given() {
-		for _, name := range []string{"tz", "until", "times", "except", "within", "at-least"} {
+		for _, name := range []string{"tz", "until", "times", "except", "ahead", "within", "at-least"} {
 			if cmd.Flags().Changed(name) {
 				return usagef(cmd, "--%s: given without --repeat; it says more about that", name)
 			}
@@ -131,10 +135,13 @@ func (a *app) showSeries(r *remote, s *form.Series) error {
 	for i := range s.Occurrences {
 		o := &s.Occurrences[i]
 		switch {
-		case o.ID != "":
+		case o.ID != "" && o.Refusal == nil || o.NPE > 0:
 			out.AppendRow(table.Row{o.Number, o.ID, o.State, o.NPE, where(&o.Place), shortTime(o.Start, now), endAfter(o.Start, o.End, now)})
 		case o.Refusal != nil:
-			out.AppendRow(table.Row{o.Number, "-", form.Refused, "-", "-", shortTime(o.Ready, now), "-"})
+			out.AppendRow(table.Row{o.Number, cmp.Or(o.ID, "-"), form.Refused, "-", "-", shortTime(o.Ready, now), "-"})
+		case o.State == form.Skipped:
+			fitting--
+			out.AppendRow(table.Row{o.Number, "-", o.State, "-", "-", shortTime(o.Ready, now), "-"})
 		default:
 			out.AppendRow(table.Row{o.Number, "-", "possible", "-", "-", shortTime(o.Ready, now), "-"})
 		}
@@ -154,9 +161,27 @@ func (a *app) showSeries(r *remote, s *form.Series) error {
 	if s.Decision == form.Refused {
 		text += fmt.Sprintf("refused: %d of %d are possible, at least %d must be\n\n", fitting, s.Count, s.AtLeast)
 	} else {
-		text += fmt.Sprintf("%d of %d were promised, %d are not over\n\n", fitting, s.Count, s.Live)
+		text += fmt.Sprintf("%d of %d were promised, %d are not over\n", fitting, s.Count, s.Live) + prolongation(s, now) + "\n"
 	}
 	return a.show(text + out.Render() + "\n" + notes.String() + instead.String())
+}
+
+// prolongation says until when an open series is promised, and what comes next.
+func prolongation(s *form.Series, now time.Time) string {
+	if s.Ahead == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("promised until %s, %s ahead", shortTime(s.PromisedUntil, now), hpctime.Format(s.Ahead))
+	if s.Prolonged != 0 {
+		text += "; the next is asked for " + shortTime(s.Prolonged, now)
+	}
+	if s.Again != 0 {
+		text += "; what could not be promised is asked for again " + shortTime(s.Again, now)
+	}
+	if !s.Open {
+		text += "; nothing more is asked for"
+	}
+	return text + "\n"
 }
 
 // sayHeld says how what is held of a series is confirmed, and before when the first has to be.

@@ -54,6 +54,8 @@ const (
 
 	SeriesPromised Kind = "series_promised" // Series is promised but for Unfit: its occurrences are accepted next
 	SeriesRefused  Kind = "series_refused"  // Series is refused as a whole, because of Unfit
+
+	SeriesProlonged Kind = "series_prolonged" // an open series has come to Progress: what has its turn is queued next
 )
 
 // Kinds lists every kind, in the order above.
@@ -63,7 +65,7 @@ func Kinds() []Kind {
 		Named, WentDown, OutageBegan, CameUp, Failed, Rejected, Requeued, Lost, Extended, Shortened, Preempted, Vacated, Moved, Resized,
 		Modified, ChangeRefused, CheckedIn, NoShow, Ended, Cancelled, Forecasted, Staged, Emitted, Settled,
 		WorkflowPromised, WorkflowRefused, TaskOver, WorkflowReplanned, WorkflowOver,
-		SeriesPromised, SeriesRefused,
+		SeriesPromised, SeriesRefused, SeriesProlonged,
 	}
 }
 
@@ -93,7 +95,8 @@ type Change struct {
 	Flow        *Flow              `json:"flow,omitempty"`
 	Series      *berth.Series      `json:"series,omitempty"`
 	// Unfit is the occurrences of Series that cannot be promised, by number.
-	Unfit []berth.RefusedOccurrence `json:"unfit,omitempty"`
+	Unfit    []berth.RefusedOccurrence `json:"unfit,omitempty"`
+	Progress *berth.Progress           `json:"progress,omitempty"`
 }
 
 // Flow is what becomes of a live workflow, or of one of its tasks.

@@ -62,6 +62,7 @@ func full(kind change.Kind) change.Change {
 		Flow:     &change.Flow{Workflow: "w", Task: 1, Outcome: berth.Skipped, Why: "x", Cause: change.CauseLate, Repair: berth.RepairLate, Moved: 1, End: 9, Before: 8},
 		Series:   &berth.Series{ID: "s", Rule: "daily", Zone: "UTC", Least: 1, Request: request, Occurrences: []berth.Occurrence{{Ready: 1, Deadline: 9, Shift: berth.ShiftLater}}},
 		Unfit:    []berth.RefusedOccurrence{{Number: 1, Refusal: berth.Refusal{Reason: berth.NoCapacity}}},
+		Progress: &berth.Progress{Series: "s", Decided: 2, Last: 9, Waiting: []int{1}, Again: 7, Skipped: []int{4}},
 	}
 }
 

@@ -139,10 +139,10 @@ var owned = []owner{{
 	types: []string{
 		"State", "pool", "stock", "ledger", "Entry", "multipart", "queue", "users", "Backlog", "Block", "Job", "outage", "timers", "timer", "timerSlot",
 		"promisesOnly", "layered", "flat", "Profile", "step", "touch", "Trial", "undoable",
-		"workflows", "Flow", "flowTask", "spent",
+		"workflows", "Flow", "flowTask", "Open", "spent",
 	},
 	writers: []string{
-		"fold.go", "life.go", "naming.go", "outages.go", "snapshot.go", "trial.go", "planned.go", "profile.go", "New", "(*State).newStock",
+		"fold.go", "life.go", "naming.go", "open.go", "outages.go", "snapshot.go", "trial.go", "planned.go", "profile.go", "New", "(*State).newStock",
 		"(*ledger)", "(*timers)", "(*queue)", "(*users)", "(*Backlog)", "(*Block)", "(*spent)",
 		"(*Entry).timer", "(*Entry).several", "(*Entry).allot",
 		"(*State).queueJob", "(*State).addJob", "(*State).dropJob", "(*State).plan", "(*State).pending", "(*State).describe", "(*State).schedule", "(*State).waitFor",

@@ -23,6 +23,9 @@ type Asked struct {
 	// the rule itself says when it ends.
 	Until time.Time
 	Times int
+	// Open lets a rule go on that does not say when it ends, until it has occurred berth.MaxOccurrences times or for ten
+	// years.
+	Open bool
 	// Except are days or starts at which it does not occur, and Add further starts, by the clock of the zone:
 	// 2026-12-24, 2026-12-24 09:00 or RFC 3339.
 	Except, Add []string
@@ -88,6 +91,8 @@ func Expand(a *Asked) ([]Occurrence, error) {
 		return nil, wrong("repeat", "missing; want a rule such as \"every weekday 09:00\" or RRULE:FREQ=WEEKLY;BYDAY=MO, or times in add")
 	case len(all) == 0:
 		return nil, wrong("repeat", "%q never occurs from %s on within what is asked for", a.Rule, shown(a.From, a.Zone))
+	case len(all) > berth.MaxOccurrences && a.Open && a.Times == 0 && a.Until.IsZero():
+		return all[:berth.MaxOccurrences], nil
 	case len(all) > berth.MaxOccurrences:
 		return nil, tooMany(a)
 	}
@@ -127,8 +132,8 @@ func follow(a *Asked, option *rrule.ROption) ([]Occurrence, error) {
 	}
 	var all []Occurrence
 	bounded, next := count > 0 || a.Times > 0 || !a.Until.IsZero() || limit.Before(first.AddDate(years, 0, 0)), rule.Iterator()
-	if !bounded {
-		return nil, wrong("repeat", "%q never ends; give until or times", a.Rule)
+	if !bounded && !a.Open {
+		return nil, wrong("repeat", "%q never ends; give until or times, or ahead for how far ahead it is promised as time goes", a.Rule)
 	}
 	named := 0
 	for {
@@ -144,6 +149,9 @@ func follow(a *Asked, option *rrule.ROption) ([]Occurrence, error) {
 			break
 		}
 		if named++; named > berth.MaxOccurrences {
+			if !bounded {
+				break
+			}
 			return nil, tooMany(a)
 		}
 		all = append(all, o)

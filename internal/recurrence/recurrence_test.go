@@ -82,7 +82,7 @@ func TestRefusals(t *testing.T) {
 		asked       Asked
 		field, says string
 	}{
-		{Asked{Rule: "every weekday 09:00"}, "repeat", "never ends"},
+		{Asked{Rule: "every weekday 09:00"}, "repeat", "never ends; give until or times, or ahead"},
 		{Asked{Rule: "RRULE:FREQ=DAILY;INTERVAL=1"}, "repeat", "never ends"},
 		{Asked{Rule: "RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", Times: 3}, "repeat", "never occurs"},
 		{Asked{Rule: "RRULE:FREQ=WEEKLY;BYDAY=MO", Until: at(t, "2026-11-29 00:00", utc)}, "repeat", "never occurs"},

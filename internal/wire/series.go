@@ -36,6 +36,18 @@ func Series(c *Coder, s *berth.Series) {
 		}
 		before = o.Ready
 	})
+	Int(c, 7, &s.Ahead)
+	c.End()
+}
+
+// Progress is the form of how far an open series has come.
+func Progress(c *Coder, p *berth.Progress) {
+	String(c, 1, &p.Series)
+	Int(c, 2, &p.Decided)
+	Int(c, 3, &p.Last)
+	List(c, 4, &p.Waiting, BareInt[int])
+	Int(c, 5, &p.Again)
+	List(c, 6, &p.Skipped, BareInt[int])
 	c.End()
 }
 

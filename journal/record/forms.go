@@ -25,7 +25,7 @@ var (
 		change.Shortened, change.Preempted, change.Resized, change.Modified, change.ChangeRefused, change.CheckedIn, change.NoShow,
 		change.Forecasted, change.Staged, change.Vacated, change.OutageBegan, change.Rejected,
 		change.WorkflowPromised, change.WorkflowRefused, change.TaskOver, change.WorkflowReplanned, change.WorkflowOver,
-		change.Named, change.SeriesPromised, change.SeriesRefused,
+		change.Named, change.SeriesPromised, change.SeriesRefused, change.SeriesProlonged,
 	}
 	outcomes = berth.Outcomes()
 	repairs  = berth.Repairs()
@@ -51,6 +51,8 @@ func event(c *wire.Coder, e *engine.Event) {
 	wire.Pointer(c, 16, &e.Plan, plan)
 	wire.Pointer(c, 17, &e.Series, wire.Series)
 	wire.List(c, 18, &e.Of, wire.BareText[string])
+	wire.Int(c, 19, &e.First)
+	wire.Int(c, 20, &e.Last)
 	c.End()
 }
 
@@ -88,6 +90,7 @@ func step(c *wire.Coder, x *change.Change) {
 	wire.Pointer(c, 22, &x.Flow, flow)
 	wire.Pointer(c, 23, &x.Series, wire.Series)
 	wire.List(c, 24, &x.Unfit, wire.RefusedOccurrence)
+	wire.Pointer(c, 25, &x.Progress, wire.Progress)
 	c.End()
 	if c.Reading() && x.Kind == change.Moved && len(x.Moved) == 0 {
 		x.Kind = change.Vacated // which format 1 wrote as a move to no place

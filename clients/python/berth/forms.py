@@ -174,7 +174,8 @@ class WorkflowRequest:
 class SeriesRequest:
     """A request that repeats, such as ``repeat="every weekday 09:00"`` in ``time_zone``, from ``ready`` on.
 
-    ``until`` or ``times`` says when it ends. ``except_`` and ``add`` are days and times by the clock of the
+    ``until`` or ``times`` says when it ends; with ``ahead`` it is promised so far ahead, is prolonged as time goes, and needs no
+    end. ``except_`` and ``add`` are days and times by the clock of the
     zone. An occurrence ends ``window`` after its time at the latest, its duration by default. ``at_least`` is
     how many occurrences must be possible; all by default.
     """
@@ -187,6 +188,7 @@ class SeriesRequest:
     times: Optional[int] = None
     except_: Optional[List[str]] = None
     add: Optional[List[str]] = None
+    ahead: Optional[Duration] = None
     window: Optional[Duration] = None
     at_least: Optional[int] = None
     ready: Optional[Time] = None
@@ -309,6 +311,8 @@ class Reservation(Place):
     version: int = 0
     kind: str = ""
     user: str = ""
+    series: str = ""
+    occurrence: int = 0
     arrival: Optional[datetime] = None
     ready: Optional[datetime] = None
     deadline: Optional[datetime] = None
@@ -546,7 +550,8 @@ class Occurrence(Place):
 
 @dataclass
 class Series:
-    """What became of a request that repeats; in lists without its occurrences."""
+    """What became of a request that repeats; in lists without its occurrences. The fields from ``ahead`` on are of open series: their
+    ``count`` and ``occurrences`` are those that have had their turn, until ``promised_until``, and the next has it at ``prolonged``."""
 
     id: str = ""
     name: str = ""
@@ -559,6 +564,13 @@ class Series:
     count: int = 0
     live: int = 0
     occurrences: List[Occurrence] = field(default_factory=list)
+    ahead: int = 0
+    open: bool = False
+    promised_until: Optional[datetime] = None
+    prolonged: Optional[datetime] = None
+    again: Optional[datetime] = None
+    ends: Optional[datetime] = None
+    skipped: List[int] = field(default_factory=list)
 
 
 @dataclass

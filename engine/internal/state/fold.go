@@ -98,11 +98,8 @@ func (s *State) Fold(c *change.Change, about Ref) error {
 		return s.takeForecast(c.Forecast)
 	case change.WorkflowPromised, change.WorkflowRefused, change.TaskOver, change.WorkflowReplanned, change.WorkflowOver:
 		return s.foldWorkflow(c, about.Flow)
-	case change.SeriesPromised, change.SeriesRefused:
-		if c.Series == nil {
-			return fmt.Errorf("no series is decided about")
-		}
-		return nil // its occurrences follow
+	case change.SeriesPromised, change.SeriesRefused, change.SeriesProlonged:
+		return s.foldSeries(c) // its occurrences follow
 	}
 	e := about.Entry
 	if e == nil {
@@ -236,6 +233,7 @@ func (s *State) accept(c *change.Change, about Ref) error {
 	}
 	s.sequence = r.Sequence
 	s.decided++
+	s.occurs(r.Request.Series)
 	s.timers.add(s.waitFor(e))
 	return s.acceptTask(e, about)
 }

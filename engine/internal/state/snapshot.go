@@ -29,6 +29,7 @@ type saved struct {
 	Forecasts    []*berth.Forecast  `json:"forecasts,omitempty"` // by site
 	Workflows    []savedWorkflow    `json:"workflows,omitempty"` // in the order in which they were promised
 	Unused       []unused           `json:"unused,omitempty"`    // by time
+	Open         []savedOpen        `json:"open,omitempty"`      // by number
 }
 
 type savedPending struct {
@@ -84,6 +85,9 @@ func (s *State) Snapshot() []byte {
 		out.Reservations = append(out.Reservations, r)
 	}
 	out.Workflows = s.workflows.saved()
+	for _, o := range s.open {
+		out.Open = append(out.Open, savedOpen{Series: o.series, Number: o.number, Progress: o.progress})
+	}
 	return encodeSaved(&out)
 }
 
@@ -137,6 +141,9 @@ func (s *State) restore(in *saved) error {
 		return err
 	}
 	if err := s.restoreWorkflows(in.Workflows, in.Reservations); err != nil {
+		return err
+	}
+	if err := s.restoreOpen(in.Open); err != nil {
 		return err
 	}
 	taken := taken{}

@@ -65,6 +65,8 @@ type State struct {
 	outage    uint64    // number of the last
 	outbox    []change.Effect
 	workflows workflows
+	open      []*Open // series, by number
+	openByID  map[string]*Open
 	unused    []unused // by time, where countsUnused
 
 	countsUnused bool // some limit is about it
@@ -99,6 +101,7 @@ func New(config Config) *State {
 		degraded:  map[string]*Entry{},
 		named:     map[string]*Entry{},
 		workflows: workflows{byID: map[string]*Flow{}},
+		openByID:  map[string]*Open{},
 		timers:    timers{ranks: config.Ranks},
 
 		countsUnused: config.NoShows,

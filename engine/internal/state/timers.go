@@ -14,7 +14,7 @@ const (
 	ClassEnd      Class = iota // ends of reservations free their PEs
 	ClassExpiry                // holds, no-shows and waiting limits run out
 	ClassCapacity              // outages begin and end
-	ClassArrival               // requests arrive, and all other events
+	ClassArrival               // requests arrive, and all other events; occurrences of open series have their turn
 	ClassPeriod                // scheduling points; plans of jobs come true; PEs get names
 	ClassStart                 // reservations start
 	Classes       = iota
@@ -25,14 +25,14 @@ type Ranks [Classes]uint8
 
 // timer is something that happens at a known time unless it is dropped: the
 // start of a reservation, the end of one of its parts, the planned start of a
-// job, the end of its waiting limit, the beginning and the end of an outage, or a
-// scheduling point. Its place in the order is (At, rank of Class, Sequence, Part),
+// job, the end of its waiting limit, the beginning and the end of an outage, the turn of
+// occurrences of an open series, or a scheduling point. Its place in the order is (At, rank of Class, Sequence, Part),
 // which is total: the classes of reservations, jobs and outages are different
 // ones but for expiry, and a scheduling point has the number 0. It lies in what it
 // is about.
 type timer struct {
 	At       berth.Time
-	Sequence uint64 // of the reservation; of a job or outage its number
+	Sequence uint64 // of the reservation; of a job, outage or open series its number
 	Part     int
 	Class    Class
 	place    int32 // in the heap, from 1; 0 while it is not set
@@ -50,6 +50,7 @@ type Timer struct {
 	Entry  *Entry
 	Job    *Job
 	Outage uint64 // its number, from 1
+	Open   *Open  // an open series, some of whose occurrences have their turn
 }
 
 // The parts of timers that are not about a part of a reservation. Those of
@@ -70,7 +71,7 @@ func (t *timer) id() string {
 	case t.entry != nil:
 		return t.entry.ID()
 	}
-	return "" // an outage, which its number identifies, or a scheduling point
+	return "" // an outage or an open series, which its number identifies, or a scheduling point
 }
 
 // timers is what is to come, a heap with the first at its root. It follows from
@@ -223,8 +224,11 @@ func (s *State) Due() (berth.Time, bool) {
 func (s *State) Next() Timer {
 	t := s.timers.heap[0].timer
 	next := Timer{At: t.At, Class: t.Class, Part: t.Part, Entry: t.entry, Job: t.job}
-	if t.outage != nil {
+	switch {
+	case t.outage != nil:
 		next.Outage = t.outage.Number
+	case t.Class == ClassArrival:
+		next.Open = s.openOf(t.Sequence)
 	}
 	return next
 }
