@@ -1,6 +1,7 @@
 package dst
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -190,6 +191,35 @@ func (w *world) claims(list []service.Reservation) error {
 	return nil
 }
 
+// turns returns what of open series goes against their rule: an occurrence that is near enough has had its turn, and what could
+// not be promised is asked for again.
+func (w *world) turns() error {
+	list, _, err := w.life.host.ListSeries(context.Background(), operator, service.SeriesFilter{})
+	if err != nil {
+		return err
+	}
+	ago := w.life.host.Now() - 60 // the service may not have been woken yet
+	given := map[string]bool{}
+	for _, c := range w.calls {
+		given[c.path] = true
+	}
+	for i := range list {
+		s, p := &list[i].Series, list[i].Progress
+		switch {
+		case s.Ahead == 0 || list[i].Refused:
+		case p == nil:
+			return fmt.Errorf("series %s is open and has come nowhere", s.ID)
+		case p.Decided < min(s.Due(ago), p.Last):
+			return fmt.Errorf("series %s has come to occurrence %d, and number %d has been near enough for a minute", s.ID, p.Decided, p.Decided+1)
+		case (p.Last < len(s.Occurrences) || len(p.Skipped) > 0) && !given["/v1/series/"+s.ID+"/cancel"]:
+			return fmt.Errorf("series %s asks for %d of %d occurrences without %v, which no client asked for", s.ID, p.Last, len(s.Occurrences), p.Skipped)
+		case len(p.Waiting) > 0 && p.Again < ago:
+			return fmt.Errorf("occurrences %v of series %s should have been asked for again at %d", p.Waiting, s.ID, p.Again)
+		}
+	}
+	return nil
+}
+
 // raised is how many reservations the operator, who has no such limit, may have added to those of the QOS.
 func (w *world) raised() (n int) {
 	for _, c := range w.calls {
@@ -212,7 +242,10 @@ func (w *world) seriesCall(c *call, id string) {
 		}
 		return
 	}
-	times := 2 + rng.IntN(3)
+	times, ahead := 2+rng.IntN(3), ""
+	if c.number%2 == 0 { // the last ones have their turns later
+		times, ahead, c.features = times+2, `"ahead":4000,`, append(c.features, featureOpen)
+	}
 	c.path, c.wants = "/v1/series", &wants{most: times}
 	held := ""
 	if rng.IntN(4) == 0 {
@@ -222,8 +255,8 @@ func (w *world) seriesCall(c *call, id string) {
 		c.wants.qos = capped
 		held += fmt.Sprintf(`,"qos":%q`, capped)
 	}
-	c.body = fmt.Sprintf(`{"name":"c%d","npe":%d,"duration":%d,"repeat":"hourly","times":%d,"at_least":1,"window":%d%s}`,
-		c.number, 1+rng.IntN(2), 300+60*rng.IntN(10), times, 1200+60*rng.IntN(30), held)
+	c.body = fmt.Sprintf(`{"name":"c%d","npe":%d,"duration":%d,"repeat":"hourly",%s"times":%d,"at_least":1,"window":%d%s}`,
+		c.number, 1+rng.IntN(2), 300+60*rng.IntN(10), ahead, times, 1200+60*rng.IntN(30), held)
 }
 
 // isOver reports whether a reservation is over, as its client has heard.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/berth-hpc/berth"
@@ -36,6 +37,12 @@ var features = []string{
 	featureRequest, featureHold, featureConfirm, featureModify, featureExtend, featureCancel, featureCheckIn, featureArray, featureParts,
 	featureLicence, featureJob, featureOffer, featureWorkflow, featureTask, featureDrain, featureCompact, featureSeries, featureNotice, featureLimit,
 }
+
+// featureOpen is not drawn by itself: some series are open.
+const featureOpen = "open series"
+
+// counted are the features of the table.
+var counted = append(slices.Clone(features), featureOpen)
 
 // What goes wrong. A seed has some of these.
 const (
@@ -124,7 +131,7 @@ func (g *ledger) add(l *life) {
 // empty returns the cells that nothing has filled.
 func (g *ledger) empty() (cells []string) {
 	for _, fault := range faults {
-		for _, feature := range features {
+		for _, feature := range counted {
 			if g.cells[[2]string{feature, fault}] == 0 {
 				cells = append(cells, fault+" × "+feature)
 			}
@@ -138,7 +145,7 @@ func (g *ledger) write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.AlignRight)
 	line := func(name, fault string) {
 		fmt.Fprint(table, name)
-		for _, feature := range features {
+		for _, feature := range counted {
 			if fault == "?" {
 				fmt.Fprint(table, "\t", feature)
 			} else {

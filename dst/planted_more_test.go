@@ -105,19 +105,36 @@ func doubled() *plant {
 
 // skipsOccurrence gives back the last occurrence of a series when the service starts again.
 func skipsOccurrence() *plant {
+	return forgetsOf(func(_ string, occurrences []string) (method, path, body string) {
+		return http.MethodDelete, "/v1/reservations/" + occurrences[len(occurrences)-1], ""
+	})
+}
+
+// endsOpenSeries has an open series ask for nothing more when the service starts again.
+func endsOpenSeries() *plant {
+	return forgetsOf(func(s string, occurrences []string) (method, path, body string) {
+		return http.MethodPost, "/v1/series/" + s + "/cancel", fmt.Sprintf(`{"from":%d}`, len(occurrences)+1)
+	})
+}
+
+// forgetsOf makes a call about the last series, and its occurrences, when the service starts again.
+func forgetsOf(call func(series string, occurrences []string) (method, path, body string)) *plant {
 	var mu sync.Mutex
 	var last string
+	var occurrences []string
 	lived := 1
 	return serving(func(h http.Handler, life int, w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
-		id := last
+		id, of := last, occurrences
 		fresh := life > lived && id != "" && r.Method == http.MethodPost
 		if fresh {
 			lived = life
 		}
 		mu.Unlock()
 		if fresh {
-			cancel := httptest.NewRequestWithContext(r.Context(), http.MethodDelete, "/v1/reservations/"+id, nil)
+			method, path, body := call(id, of)
+			cancel := httptest.NewRequestWithContext(r.Context(), method, path, strings.NewReader(body))
+			cancel.Header.Set("Content-Type", "application/json")
 			cancel.Host, cancel.RemoteAddr = r.Host, r.RemoteAddr
 			cancel.Header.Set("Authorization", "Bearer "+clients.secret["operator"])
 			h.ServeHTTP(httptest.NewRecorder(), cancel)
@@ -129,11 +146,17 @@ func skipsOccurrence() *plant {
 		both := &copying{ResponseWriter: w}
 		h.ServeHTTP(both, r)
 		var said struct {
-			Series struct{ Occurrences []struct{ ID string } }
+			Series struct {
+				ID          string
+				Occurrences []struct{ ID string }
+			}
 		}
 		if json.Unmarshal(both.said.Bytes(), &said) == nil && len(said.Series.Occurrences) > 0 {
 			mu.Lock()
-			last = said.Series.Occurrences[len(said.Series.Occurrences)-1].ID
+			last, occurrences = said.Series.ID, nil
+			for _, o := range said.Series.Occurrences {
+				occurrences = append(occurrences, o.ID)
+			}
 			mu.Unlock()
 		}
 	})

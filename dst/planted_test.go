@@ -94,6 +94,7 @@ var planted = []plantedFault{
 	}},
 	{about: "a member of an array is doubled", seed: 5, plant: doubled},
 	{about: "an occurrence of a series is given back at a restart", seed: 1, plant: skipsOccurrence},
+	{about: "an open series ends at a restart", seed: 7, plant: endsOpenSeries},
 	{about: "a call that is repeated while it is under way is decided twice", seed: 2, plant: decidedTwice},
 	{about: "a limit is not asked for by an extension", seed: 77, says: "allows", plant: func() *plant {
 		return unlimited(func(r *http.Request, _ []byte) bool { return strings.HasSuffix(r.URL.Path, "/extend") })

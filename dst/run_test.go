@@ -248,7 +248,7 @@ func (w *world) settle() {
 	list, err := w.list()
 	if err == nil {
 		w.lookAtAll(list)
-		err = errors.Join(w.watcher.check(list), w.claims(list), w.receiver.check(list), w.nothingRuns(list))
+		err = errors.Join(w.watcher.check(list), w.claims(list), w.receiver.check(list), w.nothingRuns(list), w.turns())
 	}
 	if err != nil && !l.isDead() {
 		w.fault("%w", err)
