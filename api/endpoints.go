@@ -275,6 +275,11 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.Series{}, do: (*call).getSeries,
 	},
 	{
+		method: http.MethodPost, path: "/v1/series/{id}/modify", id: "modifySeries", role: service.User,
+		about: "Change occurrences of a series that are to come, in one step: all that are named, or none. A refusal is an answer too: it says what stands in the way of each.",
+		body:  object(seriesModifyBody), keyed: true, status: http.StatusOK, answer: form.SeriesAnswer{}, do: (*call).modifySeries,
+	},
+	{
 		method: http.MethodPost, path: "/v1/series/{id}/cancel", id: "cancelSeries", role: service.User,
 		about: "Give occurrences of a series back: one, some or all. What runs ends now, and what was to run is cancelled.",
 		body:  object(seriesCancelBody), bare: true, keyed: true, status: http.StatusOK, answer: form.SeriesAnswer{}, do: (*call).cancelSeries,

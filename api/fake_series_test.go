@@ -78,6 +78,26 @@ func (f *fake) findSeries(by service.Principal, id string) (*service.Series, err
 	return nil, berth.Errorf(berth.NotFound, "id", "no series %q", id)
 }
 
+func (f *fake) ModifySeries(_ context.Context, ask service.Ask, id string, x service.SeriesEdit) (service.SeriesAnswer, error) {
+	defer f.lock()()
+	s, err := f.findSeries(ask.By, id)
+	if err != nil {
+		return service.SeriesAnswer{}, err
+	}
+	answer := service.SeriesAnswer{Series: *s}
+	for i := range s.Reservations {
+		r := &s.Reservations[i]
+		switch {
+		case i+1 < x.From || x.To > 0 && i+1 > x.To:
+		case x.NPE > 100:
+			answer.Refusals = append(answer.Refusals, berth.RefusedOccurrence{Number: i + 1, Refusal: berth.Refusal{Reason: berth.TooLarge, Wanted: x.NPE, Limit: 100}})
+		default:
+			r.Allotments = []berth.Allotment{{Resource: r.Allotments[0].Resource, Start: r.Allotments[0].Start.Add(x.By), End: r.Allotments[0].End.Add(x.By), NPE: max(x.NPE, r.Allotments[0].NPE)}}
+		}
+	}
+	return f.series.answer(&ask, answer), nil
+}
+
 func (f *fake) CancelSeries(_ context.Context, ask service.Ask, id string, from, to int) (service.SeriesAnswer, error) {
 	defer f.lock()()
 	s, err := f.findSeries(ask.By, id)

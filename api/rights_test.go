@@ -89,6 +89,7 @@ var rights = []right{
 	{"POST", "/v1/series", `{"user":"alice",` + seriesFor[1:], 401, 403, 403, 201, 201},
 	{"GET", "/v1/series", "", 401, 403, 200, 200, 200},
 	{"GET", "/v1/series/SERIES", "", 401, 403, 404, 200, 200},
+	{"POST", "/v1/series/SERIES/modify", `{"by":60}`, 401, 403, 404, 200, 200},
 	{"POST", "/v1/series/SERIES/cancel", `{"from":2}`, 401, 403, 404, 200, 200},
 	{"POST", "/v1/workflows", flowFor, 401, 403, 201, 201, 201},
 	{"POST", "/v1/workflows", `{"user":"alice",` + flowFor[1:], 401, 403, 403, 201, 201},

@@ -271,6 +271,63 @@ func (c *call) cancelSeries() error {
 	return c.seriesDecided(http.StatusOK, &answer)
 }
 
+var seriesModifyBody = body[service.SeriesEdit]{
+	{"from", "The first occurrence that changes, by its number; the first of all if it is not given.", whole(1, berth.MaxOccurrences), func(a *service.SeriesEdit, v value) error {
+		n, err := v.whole(1, berth.MaxOccurrences)
+		a.From = int(n)
+		return err
+	}},
+	{"to", "The last occurrence that changes; the last of all if it is not given. Of an open series that is also what it is still to ask for.", whole(1, berth.MaxOccurrences), func(a *service.SeriesEdit, v value) error {
+		n, err := v.whole(1, berth.MaxOccurrences)
+		a.To = int(n)
+		return err
+	}},
+	{"by", "By how many seconds they come later; earlier, if it is negative.", whole(-int64(berth.TimeLimit)+1, int64(berth.TimeLimit)-1), func(a *service.SeriesEdit, v value) error {
+		n, err := v.whole(-int64(berth.TimeLimit)+1, int64(berth.TimeLimit)-1)
+		a.By = berth.Duration(n)
+		return err
+	}},
+	{"npe", "How many PEs each has from then on, of what has one shape.", whole(1, int64(berth.MaxPEs)), func(a *service.SeriesEdit, v value) error {
+		n, err := v.whole(1, int64(berth.MaxPEs))
+		a.NPE = berth.Count(n)
+		return err
+	}},
+	{"duration", "How long each lasts from then on, of what has one shape. Its window is as much longer.", duration(), func(a *service.SeriesEdit, v value) (err error) {
+		a.Duration, err = v.length(1)
+		return err
+	}},
+}
+
+func (c *call) modifySeries() error {
+	ask, err := c.ask()
+	if err != nil {
+		return err
+	}
+	var a service.SeriesEdit
+	var wrong faults
+	seriesModifyBody.read(c.body, &a, &wrong)
+	if a.From > 0 && a.To > 0 && a.From > a.To {
+		wrong.add("from", errors.New("behind to; want a first number and a last one"))
+	}
+	if a.By == 0 && a.NPE == 0 && a.Duration == 0 {
+		wrong.add("by", errors.New("missing; want by, npe or duration, which say what changes"))
+	}
+	if err := wrong.err(); err != nil {
+		return err
+	}
+	answer, err := c.ModifySeries(c.r.Context(), ask, c.r.PathValue("id"), a)
+	if err != nil {
+		return err
+	}
+	f := form.SeriesAnswer{Series: seriesView(&answer.Series, nil), Decision: form.Accepted}
+	for i := range answer.Refusals {
+		u := &answer.Refusals[i]
+		f.Decision = form.Refused
+		f.Refusals = append(f.Refusals, form.OccurrenceRefusal{Number: u.Number, Reason: u.Refusal.Reason, Refusal: refusal(&u.Refusal, &answer.Series.Series.Request)})
+	}
+	return c.answer(http.StatusOK, &f)
+}
+
 // seriesView shows a series, with what some of its occurrences could be instead.
 func seriesView(s *service.Series, instead []service.OccurrenceOffers) form.Series {
 	q := &s.Series.Request

@@ -49,6 +49,26 @@ func TestSeriesOverHTTP(t *testing.T) {
 	}
 }
 
+// Occurrences change together, and what stands in the way of each is told.
+func TestSeriesChangeOverHTTP(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	s := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series", seriesFor), http.StatusCreated).Series
+	path := "/v1/series/" + s.ID + "/modify"
+	changed := into[form.SeriesAnswer](t, w.do("alice", "POST", path, `{"from":2,"by":-1800,"npe":4}`), http.StatusOK)
+	if o := changed.Series.Occurrences; changed.Decision != form.Accepted || o[0].Start != s.Occurrences[0].Start || o[1].Start != s.Occurrences[1].Start-1800 || o[2].NPE != 4 {
+		t.Errorf("it is %+v", changed)
+	}
+	refused := into[form.SeriesAnswer](t, w.do("alice", "POST", path, `{"from":2,"to":2,"npe":400}`), http.StatusOK)
+	if refused.Decision != form.Refused || len(refused.Refusals) != 1 || refused.Refusals[0].Number != 2 || refused.Refusals[0].Reason != "too_large" || refused.Refusals[0].Refusal.Detail == "" {
+		t.Errorf("it is %+v", refused)
+	}
+	for body, field := range map[string]string{`{}`: "by", `{"from":2}`: "by", `{"by":"soon"}`: "by", `{"from":3,"to":2,"by":1}`: "from", `{"npe":0}`: "npe", `{"duration":0}`: "duration", `{"by":1,"kind":"job"}`: "kind"} {
+		if a := w.do("alice", "POST", path, body); a.Code != http.StatusUnprocessableEntity || !strings.Contains(a.text, field) {
+			t.Errorf("%s: %d %s; want 422 that names %s", body, a.Code, a.text, field)
+		}
+	}
+}
+
 // An open series shows the occurrences that have had their turn, and when the next has its own.
 func TestOpenSeriesOverHTTP(t *testing.T) {
 	w := newWorld(t, api.Options{})

@@ -52,6 +52,7 @@ type workflower interface {
 type repeater interface {
 	SubmitSeries(ctx context.Context, ask service.Ask, s berth.Series) (service.SeriesAnswer, error)
 	RecallSeries(ctx context.Context, ask service.Ask) (*service.SeriesAnswer, error)
+	ModifySeries(ctx context.Context, ask service.Ask, id string, x service.SeriesEdit) (service.SeriesAnswer, error)
 	CancelSeries(ctx context.Context, ask service.Ask, id string, from, to int) (service.SeriesAnswer, error)
 	GetSeries(ctx context.Context, by service.Principal, id string) (service.Series, error)
 	ListSeries(ctx context.Context, by service.Principal, f service.SeriesFilter) (list []service.Series, looked int, err error)

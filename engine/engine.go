@@ -292,6 +292,8 @@ func (e *Engine) apply(event *Event) error {
 		return e.submitSeries(event.Series)
 	case EventCancelSeries:
 		return e.cancelSeries(event)
+	case EventModifySeries:
+		return e.modifySeries(event)
 	case EventSettle:
 		if e.state.HasEffect(event.Effect) {
 			e.emit(change.Change{Kind: change.Settled, EffectID: event.Effect})

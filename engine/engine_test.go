@@ -469,7 +469,7 @@ func TestEventKindsAreListed(t *testing.T) {
 		engine.EventWake, engine.EventSubmit, engine.EventCancel, engine.EventConfirm, engine.EventModify, engine.EventExtend,
 		engine.EventCheckIn, engine.EventRelocate, engine.EventReject, engine.EventFinish, engine.EventDown, engine.EventUp, engine.EventUpdateForecast, engine.EventSettle,
 		engine.EventSubmitWorkflow, engine.EventConfirmWorkflow, engine.EventCancelWorkflow, engine.EventReport,
-		engine.EventSubmitSeries, engine.EventCancelSeries,
+		engine.EventSubmitSeries, engine.EventCancelSeries, engine.EventModifySeries,
 	}
 	if got := engine.EventKinds(); !slices.Equal(got, want) {
 		t.Errorf("the kinds are %v, want %v", got, want)

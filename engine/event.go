@@ -34,6 +34,7 @@ const (
 
 	EventSubmitSeries EventKind = "submit_series"
 	EventCancelSeries EventKind = "cancel_series"
+	EventModifySeries EventKind = "modify_series"
 )
 
 // EventKinds lists every kind of event.
@@ -42,7 +43,7 @@ func EventKinds() []EventKind {
 		EventWake, EventSubmit, EventCancel, EventConfirm, EventModify, EventExtend, EventCheckIn, EventRelocate,
 		EventReject, EventFinish, EventDown, EventUp, EventUpdateForecast, EventSettle,
 		EventSubmitWorkflow, EventConfirmWorkflow, EventCancelWorkflow, EventReport,
-		EventSubmitSeries, EventCancelSeries,
+		EventSubmitSeries, EventCancelSeries, EventModifySeries,
 	}
 }
 
@@ -73,13 +74,15 @@ type Event struct {
 	Plan     *WorkflowPlan   `json:"plan,omitempty"`
 	Outcome  berth.Outcome   `json:"outcome,omitempty"`
 	Why      string          `json:"why,omitempty"`
-	// Series is what SubmitSeries asks for. Of CancelSeries, ID is a series, Of the
+	// Series is what SubmitSeries asks for, and what an open series is to ask for after ModifySeries. Of CancelSeries, ID is a series, Of the
 	// reservations of it that are given back, and First to Last the numbers of occurrences that are
 	// not asked for any more.
 	Series *berth.Series `json:"series,omitempty"`
 	Of     []string      `json:"of,omitempty"`
 	First  int           `json:"first,omitempty"`
 	Last   int           `json:"last,omitempty"`
+	// Requests are what ModifySeries asks for, by the ids of their reservations.
+	Requests []berth.Request `json:"requests,omitempty"`
 
 	given bool // the request is the engine's
 }

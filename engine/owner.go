@@ -111,10 +111,20 @@ func (e *Engine) modify(id string, r *berth.Request) error {
 	if err != nil {
 		return err
 	}
-	found, refusal := e.finder.Place(place.Want{Request: own, Again: d, Admit: true})
-	if refusal != nil {
+	if refusal := e.become(d, own); refusal != nil {
 		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: refusal})
 		return nil
+	}
+	e.freed()
+	return nil
+}
+
+// become makes a reservation one of another request, or returns why it cannot be that. What it gives up is not offered
+// yet.
+func (e *Engine) become(d *state.Entry, own *berth.Request) *berth.Refusal {
+	found, refusal := e.finder.Place(place.Want{Request: own, Again: d, Admit: true})
+	if refusal != nil {
+		return refusal
 	}
 	found.Terms.Expires = d.Terms().Expires
 	e.emitOf(d, change.Change{Kind: change.Vacated})
@@ -123,7 +133,6 @@ func (e *Engine) modify(id string, r *berth.Request) error {
 		Kind: change.Modified, Request: own, Moved: found.Allotments, Terms: &found.Terms, Stocks: found.Stocks, Transfers: found.Transfers,
 	})
 	e.names.due = e.names.due || e.state.LacksNames(d) // what begins soon is answered with its PEs
-	e.freed()
 	return nil
 }
 

@@ -46,7 +46,7 @@ func TestSeriesMachine(t *testing.T) {
 	}
 	for _, what := range []string{
 		"promised", "refused", "in part", "one by one", "skipped", "ended", "modify", "extend", "check_in", "confirm", "cancel", "finish", "relocate", "down", "up", "restart", "limits", "expired", "no_show",
-		"open", "prolonged", "refused at its turn", "promised later", "skipped ahead", "cut", "over",
+		"modified", "modified with what is to come", "none modified", "modified apart", "open", "prolonged", "refused at its turn", "skipped ahead", "cut", "over",
 	} {
 		if reached[what] == 0 && effort.Full() && !testing.Short() {
 			t.Errorf("no history has come to %q: %v", what, reached)
@@ -88,7 +88,7 @@ func (m *seriesMachine) occurrence(state berth.State) string {
 
 func (m *seriesMachine) step(step int) {
 	event := engine.Wake()
-	kind := rapid.IntRange(0, 12).Draw(m.t, "kind")
+	kind := rapid.IntRange(0, 14).Draw(m.t, "kind")
 	if len(m.all) == 0 && kind > 4 {
 		kind = 0
 	}
@@ -117,6 +117,9 @@ func (m *seriesMachine) step(step int) {
 			r.User = was.Request.User
 		}
 		event = engine.Modify(&r)
+	case 13, 14:
+		m.modify()
+		return
 	case 7:
 		event = engine.Extend(m.occurrence(""), m.now+berth.Time(rapid.IntRange(1, 40).Draw(m.t, "until")))
 	case 8:

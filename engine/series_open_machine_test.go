@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"slices"
 
 	"pgregory.net/rapid"
@@ -92,14 +93,28 @@ func requestOf(c *change.Change) *berth.Request {
 // giveBack returns an event that gives back occurrences of a series: reservations of it and, of an open one, some that
 // have had no turn.
 func (m *seriesMachine) giveBack(s *berth.Series, of []string) engine.Event {
-	f := m.open[s.ID]
-	if f == nil || rapid.Bool().Draw(m.t, "as before") {
+	if m.open[s.ID] == nil && rapid.Bool().Draw(m.t, "as before") {
 		return engine.CancelSeries(s.ID, of, 0, 0)
 	}
+	for _, other := range m.all { // rather one that goes on
+		if f := m.open[other.ID]; f != nil && slices.ContainsFunc(other.Occurrences, func(o berth.Occurrence) bool { return o.Ready.Add(-other.Ahead) > m.now }) {
+			s = f.s
+		}
+	}
+	f := m.open[s.ID]
+	if f == nil {
+		return engine.CancelSeries(s.ID, nil, 0, 0)
+	}
+	_, _ = m.apply(engine.Wake())
 	first := rapid.IntRange(1, len(s.Occurrences)).Draw(m.t, "first")
+	for n := range s.Occurrences { // rather one that is to come
+		if !f.decided[n+1] && rapid.Bool().Draw(m.t, "to come") {
+			first = n + 1
+			break
+		}
+	}
 	last := rapid.SampledFrom([]int{first, first, len(s.Occurrences), 1000}).Draw(m.t, "last")
 	of = nil
-	_, _ = m.apply(engine.Wake())
 	for n := first; n <= min(last, len(s.Occurrences)); n++ {
 		of = append(of, berth.OccurrenceID(s.ID, n))
 		if !f.decided[n] {
@@ -111,4 +126,110 @@ func (m *seriesMachine) giveBack(s *berth.Series, of []string) engine.Event {
 		_, is := m.e.Reservation(id)
 		return !is
 	}), first, last)
+}
+
+// modify changes occurrences of a series together. If all can, each is as it was asked for; if one cannot, nothing has
+// changed. What can change one by one, in the order in which they move away from each other, can change together.
+func (m *seriesMachine) modify() {
+	_, _ = m.apply(engine.Wake())
+	s := rapid.SampledFrom(m.all).Draw(m.t, "series")
+	f := m.open[s.ID]
+	if f != nil {
+		s = f.s
+	}
+	first := rapid.IntRange(1, len(s.Occurrences)).Draw(m.t, "first")
+	by := berth.Duration(rapid.SampledFrom([]int{0, -5, 3, 20, 60}).Draw(m.t, "by"))
+	shape := drawRequest(m.t, "", m.now)
+	change := func(r *berth.Request) berth.Request {
+		own := *r.Clone()
+		own.Arrival, own.Ready, own.Deadline = m.now, max(m.now, r.Ready.Add(by)), max(m.now+1, r.Deadline.Add(by))
+		own.Parts = shape.Parts
+		return own
+	}
+	var list []berth.Request
+	for n := first; n <= len(s.Occurrences); n++ {
+		if r, is := m.e.Reservation(berth.OccurrenceID(s.ID, n)); is && r.State != berth.Active {
+			list = append(list, change(r.Request))
+		}
+	}
+	next := m.next(f, first, by, shape.Parts)
+	if len(list) == 0 && next == nil {
+		return
+	}
+	apart, err := engine.Restore(m.config, m.e.Snapshot())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	before := m.e.Hash()
+	changes, err := m.apply(engine.ModifySeries(s.ID, list, next))
+	if err != nil {
+		var e *berth.Error
+		if next != nil && errors.As(err, &e) && e.Code == berth.Conflict { // it asks for nothing more
+			return
+		}
+		m.t.Fatalf("a change of %s at %d: %v", s.ID, m.now, err)
+	}
+	var refused, modified []string
+	for i := range changes {
+		switch c := &changes[i]; c.Kind {
+		case "change_refused":
+			refused = append(refused, c.ID)
+		case "modified":
+			modified = append(modified, c.ID)
+		}
+	}
+	if len(refused) > 0 {
+		m.reached["none modified"]++
+		if len(modified) > 0 || m.e.Hash() != before {
+			m.t.Fatalf("%v cannot change, and %v have", refused, modified)
+		}
+		return
+	}
+	if len(modified) != len(list) {
+		m.t.Fatalf("of %d %v have changed", len(list), modified)
+	}
+	m.reached["modified"]++
+	if next != nil {
+		m.reached["modified with what is to come"]++
+		f.s = next
+	}
+	if len(list) != 1 || m.jobs {
+		return
+	}
+	m.reached["modified apart"]++
+	if _, _, err := apart.Apply(m.now, engine.Modify(&list[0])); err != nil {
+		m.t.Fatal(err)
+	}
+	one, _ := apart.Reservation(list[0].ID)
+	if both, _ := m.e.Reservation(list[0].ID); len(one.Allotments) != len(both.Allotments) || one.Start() != both.Start() || one.End() != both.End() {
+		m.t.Fatalf("by itself it is at %v, with a series at %v", one.Allotments, both.Allotments)
+	}
+}
+
+// next returns what an open series is to ask for when its occurrences change from one on; nil if that stays.
+func (m *seriesMachine) next(f *followed, first int, by berth.Duration, parts []berth.Part) *berth.Series {
+	if f == nil || !rapid.Bool().Draw(m.t, "to come") {
+		return nil
+	}
+	own := f.s.Clone()
+	decided := 0
+	for n := range own.Occurrences {
+		if f.decided[n+1] {
+			decided = n + 1
+		}
+	}
+	if decided >= len(own.Occurrences) || first > decided+1 || m.e.Ahead() == 0 {
+		return nil
+	}
+	for n := range own.Occurrences {
+		if n >= decided {
+			own.Occurrences[n].Ready = own.Occurrences[n].Ready.Add(by)
+			own.Occurrences[n].Deadline = own.Occurrences[n].Deadline.Add(by)
+		}
+	}
+	own.Request.Parts = parts
+	if own.Validate() != nil {
+		return nil
+	}
+	return own
 }

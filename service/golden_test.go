@@ -695,7 +695,28 @@ func (w *goldenWriter) cancelSeries() engine.Event {
 		}
 	}
 	first := 1 + w.rng.IntN(len(s.reservations))
+	if w.rng.IntN(2) == 0 {
+		return w.modifySeries(s, first)
+	}
 	return engine.CancelSeries(s.id, of, first, first+w.rng.IntN(3))
+}
+
+// modifySeries changes what is to come of a series from an occurrence on.
+func (w *goldenWriter) modifySeries(s *seriesCard, first int) engine.Event {
+	x := SeriesEdit{By: berth.Duration(w.rng.IntN(200) - 50)}
+	var list []berth.Request
+	for _, id := range s.reservations[first-1:] {
+		if k := w.core.card(id); id != "" && k != nil && k.end == "" && k.promise != nil && k.promise.State != berth.Active {
+			r, _ := x.request(k.request, w.now) // which has no other shape
+			r.Deadline = max(r.Deadline, r.Ready+1)
+			list = append(list, r)
+		}
+	}
+	next, _ := x.next(s, first, len(s.reservations))
+	if next != nil && next.Validate() != nil {
+		next = nil
+	}
+	return engine.ModifySeries(s.id, list, next)
 }
 
 func (w *goldenWriter) draw() engine.Event {

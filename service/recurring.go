@@ -47,12 +47,15 @@ func (h *Host) foresee(event *engine.Event) {
 	switch {
 	case event.Request != nil:
 		until = event.Request.Deadline
-	case event.Series != nil && len(event.Series.Occurrences) > 0:
+	case event.Kind == engine.EventSubmitSeries && len(event.Series.Occurrences) > 0:
 		if due := event.Series.Due(event.Series.Request.Arrival); due > 0 {
 			until = event.Series.Occurrences[due-1].Deadline
 		}
 	}
-	if event.Kind != engine.EventSubmit && event.Kind != engine.EventSubmitSeries && event.Kind != engine.EventModify && event.Kind != engine.EventExtend || !until.Valid() {
+	for i := range event.Requests {
+		until = max(until, event.Requests[i].Deadline)
+	}
+	if event.Kind != engine.EventSubmit && event.Kind != engine.EventModifySeries && event.Kind != engine.EventSubmitSeries && event.Kind != engine.EventModify && event.Kind != engine.EventExtend || !until.Valid() {
 		return
 	}
 	for _, s := range h.core.config.Sites { // in the same order each time, since it goes on record

@@ -65,7 +65,10 @@ func (c *Core) followSeries(now berth.Time, x *change.Change, number uint64) {
 		return
 	case change.SeriesProlonged:
 		if s := c.series.byID[x.Progress.Series]; s != nil {
-			c.ownSeries(s, number).progress = x.Progress
+			s = c.ownSeries(s, number)
+			if s.progress = x.Progress; x.Series != nil {
+				s.s = x.Series
+			}
 		}
 		return
 	}

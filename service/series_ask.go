@@ -15,6 +15,8 @@ type SeriesAnswer struct {
 	Series Series
 	// Offers are what could be held instead of occurrences that cannot be promised: of the first of them.
 	Offers []OccurrenceOffers
+	// Refusals say which occurrences cannot change as was asked, by number: then none has.
+	Refusals []berth.RefusedOccurrence
 }
 
 // OccurrenceOffers are what could be held instead of an occurrence.
@@ -133,11 +135,14 @@ func (h *Host) CancelSeries(ctx context.Context, ask Ask, id string, from, to in
 // record with the event, under the key.
 func (h *Host) stepSeries(event engine.Event, a asked, id string, answer func(SeriesAnswer, error)) {
 	var result *SeriesAnswer
-	err := h.step(event, a, func(_ []news, err error) (outcome, bool) {
+	err := h.step(event, a, func(list []news, err error) (outcome, bool) {
 		if err != nil {
 			return outcomeOf(Answer{}, err)
 		}
 		result = h.seriesAnswer(h.core.series.byID[id], event.Kind == engine.EventSubmitSeries)
+		if event.Kind == engine.EventModifySeries {
+			result.Refusals = refusedChanges(list)
+		}
 		return outcome{Series: result}, true
 	})
 	h.whenDurable(func(failed error) {
@@ -257,5 +262,6 @@ func codeSeriesAnswer(c *wire.Coder, a *SeriesAnswer) {
 		wire.List(c, 2, &o.Offers, codeOffer)
 		c.End()
 	})
+	wire.List(c, 3, &a.Refusals, wire.RefusedOccurrence)
 	c.End()
 }

@@ -32,6 +32,12 @@ func (c *Client) SeriesList(ctx context.Context, user string) iter.Seq2[form.Ser
 	return pages(ctx, c, "/v1/series", query, func(p *form.SeriesList) ([]form.Series, string) { return p.Series, p.Next })
 }
 
+// ModifySeries changes occurrences of a series: from one to another, or all. A refusal is an answer.
+func (c *Client) ModifySeries(ctx context.Context, id string, x form.SeriesModify, action Action) (answer form.SeriesAnswer, err error) {
+	err = c.send(ctx, http.MethodPost, seriesPath(id)+"/modify", action, x, &answer)
+	return answer, err
+}
+
 // CancelSeries gives back occurrences of a series: from one to another, or all.
 func (c *Client) CancelSeries(ctx context.Context, id string, which form.SeriesCancel, action Action) (answer form.SeriesAnswer, err error) {
 	err = c.send(ctx, http.MethodPost, seriesPath(id)+"/cancel", action, which, &answer)

@@ -21,6 +21,24 @@ type SeriesRequest struct {
 type SeriesAnswer struct {
 	Decision string `json:"decision"` // accepted, partly or refused
 	Series   Series `json:"series"`
+	// Refusals say which occurrences cannot change as was asked: then none has, and the decision is refused.
+	Refusals []OccurrenceRefusal `json:"refusals,omitempty"`
+}
+
+// OccurrenceRefusal says why an occurrence cannot change.
+type OccurrenceRefusal struct {
+	Number  int          `json:"number"` // from 1
+	Reason  berth.Reason `json:"reason"`
+	Refusal *Refusal     `json:"refusal"`
+}
+
+// SeriesModify says what occurrences of a series become. What is 0 stays.
+type SeriesModify struct {
+	From     int            `json:"from,omitempty"` // the first that changes, from 1; 0 is the first of all
+	To       int            `json:"to,omitempty"`   // the last; 0 is the last of all
+	By       berth.Duration `json:"by,omitempty"`   // so much later, or earlier
+	NPE      berth.Count    `json:"npe,omitempty"`
+	Duration berth.Duration `json:"duration,omitempty"`
 }
 
 // Series is what became of a request that repeats.

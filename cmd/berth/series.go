@@ -206,7 +206,7 @@ func (a *app) seriesCommand() *cobra.Command {
 occurrence that is promised is a reservation, whose id is that of the series, a point
 and its number: it is modified, extended, confirmed and released like any other.`,
 	}
-	cmd.AddCommand(a.seriesListCommand(), a.seriesShowCommand(), a.seriesConfirmCommand(), a.seriesCancelCommand(), a.seriesSkipCommand())
+	cmd.AddCommand(a.seriesListCommand(), a.seriesShowCommand(), a.seriesConfirmCommand(), a.seriesModifyCommand(), a.seriesCancelCommand(), a.seriesSkipCommand())
 	return cmd
 }
 
@@ -309,6 +309,47 @@ func (a *app) seriesConfirmCommand() *cobra.Command {
 			})
 		},
 	}
+	r = remoteFlags(cmd)
+	return cmd
+}
+
+func (a *app) seriesModifyCommand() *cobra.Command {
+	var r *remote
+	x, later, earlier := form.SeriesModify{}, berth.Duration(0), berth.Duration(0)
+	cmd := &cobra.Command{
+		Use:   "modify ID",
+		Short: "Change occurrences of a series that are to come: all that are named, or none",
+		Example: `  berth series modify 01KB2M3N4P5Q6R7S8T9V0W1X2Y --from 3 --later 1h
+  berth series modify 01KB2M3N4P5Q6R7S8T9V0W1X2Y --from 3 --to 3 -n 8 -t 2h`,
+		Args: wantSeries,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if later > 0 && earlier > 0 {
+				return usagef(cmd, "--earlier: given beside --later; want one of them")
+			}
+			if x.By = later - earlier; x.By == 0 && x.NPE == 0 && x.Duration == 0 {
+				return usagef(cmd, "--later: missing; want --later, --earlier, --npe or --duration, which say what changes")
+			}
+			var answer form.SeriesAnswer
+			err := a.withSeries(cmd, r, func(ctx context.Context, c *client.Client) (_ form.SeriesAnswer, err error) {
+				answer, err = c.ModifySeries(ctx, args[0], x, client.Action{Key: rand.Text()})
+				return answer, err
+			})
+			if err != nil || answer.Decision == form.Accepted {
+				return err
+			}
+			for i := range answer.Refusals {
+				a.say("number %d cannot change: %s: %s\n", answer.Refusals[i].Number, answer.Refusals[i].Reason, answer.Refusals[i].Refusal.Detail)
+			}
+			return &exitError{exitRefused}
+		},
+	}
+	f := cmd.Flags()
+	f.Var(&whole[int]{&x.From, 1, berth.MaxOccurrences}, "from", "the number of the first that changes (default 1)")
+	f.Var(&whole[int]{&x.To, 1, berth.MaxOccurrences}, "to", "the number of the last that changes (default: the last, and what an open series is still to ask for)")
+	f.Var(&span{value: &later, least: 1}, "later", "by how much later each is")
+	f.Var(&span{value: &earlier, least: 1}, "earlier", "by how much earlier each is")
+	f.VarP(&whole[berth.Count]{&x.NPE, 1, berth.MaxPEs}, "npe", "n", "how many PEs each has from then on")
+	f.VarP(&span{value: &x.Duration, least: 1}, "duration", "t", "how long each lasts from then on")
 	r = remoteFlags(cmd)
 	return cmd
 }

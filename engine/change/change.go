@@ -55,7 +55,7 @@ const (
 	SeriesPromised Kind = "series_promised" // Series is promised but for Unfit: its occurrences are accepted next
 	SeriesRefused  Kind = "series_refused"  // Series is refused as a whole, because of Unfit
 
-	SeriesProlonged Kind = "series_prolonged" // an open series has come to Progress: what has its turn is queued next
+	SeriesProlonged Kind = "series_prolonged" // an open series has come to Progress, and asks for Series from now on if that is set: what has its turn is queued next
 )
 
 // Kinds lists every kind, in the order above.

@@ -15,7 +15,7 @@ var (
 		engine.EventWake, engine.EventSubmit, engine.EventCancel, engine.EventFinish, engine.EventDown, engine.EventUp, engine.EventSettle,
 		engine.EventConfirm, engine.EventModify, engine.EventExtend, engine.EventCheckIn, engine.EventRelocate, engine.EventUpdateForecast,
 		engine.EventReject, engine.EventSubmitWorkflow, engine.EventConfirmWorkflow, engine.EventCancelWorkflow, engine.EventReport,
-		engine.EventSubmitSeries, engine.EventCancelSeries,
+		engine.EventSubmitSeries, engine.EventCancelSeries, engine.EventModifySeries,
 	}
 	changeKinds = []change.Kind{
 		change.Advanced, change.Queued, change.Planned, change.Accepted, change.Refused, change.Withdrawn,
@@ -53,6 +53,7 @@ func event(c *wire.Coder, e *engine.Event) {
 	wire.List(c, 18, &e.Of, wire.BareText[string])
 	wire.Int(c, 19, &e.First)
 	wire.Int(c, 20, &e.Last)
+	wire.List(c, 21, &e.Requests, wire.Request)
 	c.End()
 }
 

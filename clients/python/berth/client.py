@@ -180,6 +180,22 @@ class Client:
         """Yield series without their occurrences, fetched page by page."""
         return self._pages(Series, "/v1/series", "series", _query(user=user, limit=page_size))
 
+    def modify_series(
+        self,
+        id: str,
+        *,
+        first: Optional[int] = None,
+        last: Optional[int] = None,
+        by: Optional[int] = None,
+        npe: Optional[int] = None,
+        duration: Optional[Duration] = None,
+        key: Optional[str] = None,
+    ) -> SeriesAnswer:
+        """Change occurrences of a series that are to come, by their numbers: all of these, or none. ``by`` is seconds, later or earlier."""
+        given = (("from", first), ("to", last), ("by", by), ("npe", npe), ("duration", duration))
+        body = {name: encode(value) for name, value in given if value is not None}
+        return self._act(SeriesAnswer, "POST", _series(id) + "/modify", body, key)
+
     def cancel_series(self, id: str, *, first: Optional[int] = None, last: Optional[int] = None, key: Optional[str] = None) -> SeriesAnswer:
         """Give occurrences of a series back, by their numbers; all of them by default."""
         body = {name: value for name, value in (("from", first), ("to", last)) if value is not None}

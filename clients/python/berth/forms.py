@@ -574,11 +574,21 @@ class Series:
 
 
 @dataclass
+class OccurrenceRefusal:
+    """Why an occurrence of a series cannot change."""
+
+    number: int = 0
+    reason: str = ""
+    refusal: Optional[Refusal] = None
+
+
+@dataclass
 class SeriesAnswer:
-    """The answer about a series: ``decision`` is accepted, partly or refused."""
+    """The answer about a series: ``decision`` is accepted, partly or refused. ``refusals`` say why occurrences cannot change."""
 
     decision: str = ""
     series: Series = field(default_factory=Series)
+    refusals: List[OccurrenceRefusal] = field(default_factory=list)
 
 
 @dataclass

@@ -82,6 +82,9 @@ func (s *State) foldSeries(c *change.Change) error {
 		if o == nil {
 			return fmt.Errorf("series %q is not open", c.Progress.Series)
 		}
+		if c.Series != nil {
+			o.series = c.Series
+		}
 		if err := sane(o.series, c.Progress); err != nil {
 			return err
 		}
