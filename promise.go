@@ -140,6 +140,10 @@ type Terms struct {
 	Deadline Time `json:"deadline,omitempty"`
 	// Expires is when the hold ends, 0 for a reservation that was never held.
 	Expires Time `json:"expires,omitempty"`
+	// Delay is the largest delay of an ordinary job, and Idle the PE-seconds left idle, that were foreseen for the
+	// reservation where a limit bounds them, each a sum with what was foreseen for its changes.
+	Delay Duration `json:"delay,omitempty"`
+	Idle  int64    `json:"idle_pe_seconds,omitempty"`
 }
 
 // Transfer is data that are moved to a site throughout [Start, End), as
@@ -211,7 +215,9 @@ type Exceeded struct {
 	QOS       string `json:"qos,omitempty"`
 	Partition string `json:"partition,omitempty"`
 	Allowed   int64  `json:"allowed"`
-	Asked     int64  `json:"asked"` // with what the user, account, QOS or partition has already
+	// Asked is with what the user, account, QOS or partition has already. Of delay and idle it is what was foreseen, with
+	// what was foreseen before for a reservation that is changed; if that is no more than Allowed, some jobs could not be followed.
+	Asked int64 `json:"asked"`
 	// Frees is when as much would be allowed if nothing else is asked for meanwhile; 0 if
 	// that is never or not known.
 	Frees Time `json:"frees,omitempty"`

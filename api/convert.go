@@ -197,11 +197,20 @@ func beyond(r *berth.Refusal, at string) string {
 		allowed, asked = fmt.Sprintf("%g PEs %s at any one time", x.Allowed, at), fmt.Sprintf("%g", x.Asked)
 	case policy.LimitPESeconds:
 		allowed, asked = fmt.Sprintf("%g PE-hours", x.Allowed), fmt.Sprintf("%.6g with %s", x.Asked, has)
+	case policy.LimitDelay:
+		allowed, asked = hpctime.Format(berth.Duration(r.Exceeded.Allowed)), "a job that waits by "+hpctime.Format(berth.Duration(r.Exceeded.Asked))
+		says = "this would delay"
+	case policy.LimitIdle:
+		allowed, asked = fmt.Sprintf("%g PE-hours", x.Allowed), fmt.Sprintf("%.6g PE-hours idle that jobs would use", x.Asked)
+		says = "this would leave"
 	case policy.LimitNoShow:
 		allowed, asked = fmt.Sprintf("%g", x.Allowed), fmt.Sprintf("%g that went unused in the last %d days", x.Asked, policy.NoShowWindow/86_400)
 		says = "there are"
 	default:
 		allowed, asked = fmt.Sprintf("%g", x.Allowed), fmt.Sprintf("%g with %s", x.Asked, has)
+	}
+	if (x.Limit == string(policy.LimitDelay) || x.Limit == string(policy.LimitIdle)) && r.Exceeded.Asked <= r.Exceeded.Allowed {
+		says, asked = "too many jobs wait", "to foresee what this would cost them"
 	}
 	whose := "your limit " + x.Limit
 	switch {

@@ -167,6 +167,25 @@ func TestRefusalsNameWhatIsMissing(t *testing.T) {
 	}
 }
 
+// A refusal for what a promise would cost the others says how much that is, or that it cannot be told.
+func TestRefusalsTellWhatItWouldCost(t *testing.T) {
+	for _, c := range []struct {
+		over berth.Exceeded
+		want string
+	}{
+		{berth.Exceeded{Limit: "delay", Allowed: 1800, Asked: 5400}, "your limit delay is 00:30:00, and this would delay a job that waits by 01:30:00"},
+		{berth.Exceeded{Limit: "idle", QOS: "high", Allowed: 36_000, Asked: 45_000}, "the limit idle of QOS high is 10 PE-hours, and this would leave 12.5 PE-hours idle that jobs would use"},
+		{berth.Exceeded{Limit: "idle", Allowed: 3600, Asked: 0}, "your limit idle is 1 PE-hours, and too many jobs wait to foresee what this would cost them"},
+	} {
+		w := newWorld(t, api.Options{})
+		w.fake.refusal = &berth.Refusal{Reason: berth.Quota, Resource: berth.PoolID("cm5", "batch"), Wanted: 64, Exceeded: &c.over}
+		got := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", askFor), 201)
+		if got.Refusal == nil || got.Refusal.Detail != c.want || got.Refusal.Exceeded == nil || got.Refusal.Exceeded.Limit != c.over.Limit {
+			t.Errorf("%+v, want %q", got.Refusal, c.want)
+		}
+	}
+}
+
 func TestWhatCouldBeHad(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	got := into[form.Offers](t, w.do("alice", "POST", "/v1/offers?most=3", askFor), 200)

@@ -101,6 +101,7 @@ type settings struct {
 	trigger Trigger
 	batch   policy.Batch // nil if requests are decided one by one
 	pass    jobs.Pass
+	costs   bool // limits bound what a promise costs ordinary jobs
 	// batchDraws are the random numbers of a batch matcher.
 	batchDraws stream.Stream
 }
@@ -148,6 +149,9 @@ func (c *Config) resolve() (settings, error) {
 	}
 	if err := c.resolveOrder(&s); err != nil {
 		return s, err
+	}
+	if s.costs = c.Limits.BoundCosts(); s.costs && s.trigger != TriggerOnArrival {
+		return s, berth.Errorf(berth.Invalid, "limits", "%s or %s with trigger %q; what a promise costs is foreseen for each request when it comes, so want trigger %q, and an order and a match that gather nothing", policy.LimitDelay, policy.LimitIdle, s.trigger, TriggerOnArrival)
 	}
 	if c.Eager != nil {
 		if err := c.Eager.Validate(); err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
-func (e *Engine) submit(r *berth.Request, given bool) error {
+func (e *Engine) submit(event *Event) error {
+	r := event.Request
 	if r == nil {
 		return berth.Errorf(berth.Invalid, "request", "missing")
 	}
@@ -24,12 +25,20 @@ func (e *Engine) submit(r *berth.Request, given bool) error {
 		return err
 	}
 	own := r
-	if !given {
+	if !event.given {
 		own = r.Clone()
+	}
+	over, err := e.tooDear(event, own)
+	if err != nil {
+		return err
 	}
 	c := e.room(change.Queued)
 	c.ID, c.Request = own.ID, own
 	e.fold(c, state.Ref{})
+	if over != nil {
+		e.refuse(own, over)
+		return nil
+	}
 	e.arrived(own)
 	return nil
 }
@@ -179,6 +188,9 @@ func (e *Engine) promise(r *berth.Request, at *place.Place) {
 	e.makeRoom(at.Allotments)
 	reservation := e.accepted()
 	*reservation = reservationOf(r, at)
+	if e.cost != nil {
+		reservation.Terms.Delay, reservation.Terms.Idle = e.cost.Largest, e.cost.Idle
+	}
 	e.accept(reservation, state.Ref{})
 }
 

@@ -21,6 +21,7 @@ type Engine struct {
 	pes     []berth.PESet   // to which changes point, in pieces
 
 	names naming // of the Apply under way
+	cost  *Cost  // likewise, of what is promised; nil if no limit bounds it
 
 	spare struct { // of changes that the caller has given back
 		reservations []*berth.Reservation
@@ -84,6 +85,7 @@ func (e *Engine) AppendApply(changes []change.Change, effects []change.Effect, n
 		e.askSites() // for what was due, as if that had been an Apply of its own
 	}
 	err := e.apply(event)
+	e.cost = nil
 	e.conclude()
 	if e.state.Touched() {
 		e.askSites()
@@ -257,15 +259,15 @@ func (e *Engine) apply(event *Event) error {
 	case EventWake:
 		return nil
 	case EventSubmit:
-		return e.submit(event.Request, event.given)
+		return e.submit(event)
 	case EventCancel:
 		return e.cancel(event.ID)
 	case EventConfirm:
 		return e.confirm(event.ID)
 	case EventModify:
-		return e.modify(event.ID, event.Request)
+		return e.modify(event)
 	case EventExtend:
-		return e.extend(event.ID, event.Until, event.Role)
+		return e.extend(event)
 	case EventCheckIn:
 		return e.checkIn(event.ID)
 	case EventRelocate:
@@ -281,7 +283,7 @@ func (e *Engine) apply(event *Event) error {
 	case EventUpdateForecast:
 		return e.updateForecast(event.Forecast)
 	case EventSubmitWorkflow:
-		return e.submitWorkflow(event.Workflow, event.Plan)
+		return e.submitWorkflow(event)
 	case EventConfirmWorkflow:
 		return e.confirmWorkflow(event.ID)
 	case EventCancelWorkflow:
@@ -289,7 +291,7 @@ func (e *Engine) apply(event *Event) error {
 	case EventReport:
 		return e.report(event)
 	case EventSubmitSeries:
-		return e.submitSeries(event.Series)
+		return e.submitSeries(event)
 	case EventCancelSeries:
 		return e.cancelSeries(event)
 	case EventModifySeries:

@@ -83,6 +83,9 @@ type Event struct {
 	Last   int           `json:"last,omitempty"`
 	// Requests are what ModifySeries asks for, by the ids of their reservations.
 	Requests []berth.Request `json:"requests,omitempty"`
+	// Foreseen is what Submit, Modify, Extend, SubmitWorkflow, SubmitSeries or ModifySeries would cost ordinary jobs, where a limit
+	// bounds that; nil has the engine foresee it.
+	Foreseen *Foreseen `json:"foreseen,omitempty"`
 
 	given bool // the request is the engine's
 }

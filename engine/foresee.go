@@ -12,16 +12,17 @@ import (
 // Cost is what a promise would cost the ordinary jobs that wait or run now, if no further job arrived
 // and each job ran until its estimate. The zero value is no cost, foreseen in part.
 type Cost struct {
-	Delayed int            // jobs that would end later than without the promise
-	Sum     berth.Duration // of their delays
-	Largest berth.Duration // of their delays
+	Delayed int            `json:"delayed"`       // jobs that would end later than without the promise
+	Sum     berth.Duration `json:"delay_sum"`     // of their delays
+	Largest berth.Duration `json:"delay_largest"` // of their delays
 	// Idle is the PE-seconds in front of the promise, in the pools where it would be, that
-	// jobs would use without it, and that would be left idle with it.
-	Idle int64
+	// jobs would use without it, and that would be left idle with it. Of several reservations in a pool it is what
+	// jobs and they would use until the last of them begins.
+	Idle int64 `json:"idle_pe_seconds"`
 	// Followed is how many jobs were compared. Without Complete the bound on the work was met
 	// before all jobs were: then the cost is that of those jobs, and no less than so much.
-	Followed int
-	Complete bool
+	Followed int  `json:"jobs"`
+	Complete bool `json:"complete"`
 }
 
 // Waiting returns how many ordinary jobs are pending.
@@ -55,30 +56,51 @@ func (e *Engine) Costs(offers []Offer, f Foresight) ([]*Cost, error) {
 	if len(offers) == 0 {
 		return nil, nil
 	}
-	if f.Looks == 0 {
-		f.Looks = MostLooks
-	}
-	f.From = max(f.From, e.state.Now())
-	snapshot := e.Snapshot()
-	without, err := e.course(snapshot, &f, nil)
+	ahead, err := e.lookAhead(&f)
 	if err != nil {
 		return nil, err
 	}
 	costs := make([]*Cost, len(offers))
 	for i := range offers {
-		if len(without.pieces) == 0 && without.complete {
-			costs[i] = &Cost{Complete: true}
-			continue
-		}
-		with, err := e.course(snapshot, &f, &offers[i])
-		switch {
-		case err != nil:
+		if costs[i], err = ahead.ofOffer(&offers[i]); err != nil {
 			return nil, err
-		case with != nil:
-			costs[i] = without.compare(with, offers[i].Allotments)
 		}
 	}
 	return costs, nil
+}
+
+// ahead is how the ordinary jobs go on if nothing else is promised, to which others are compared.
+type ahead struct {
+	of        *Engine
+	foresight *Foresight
+	snapshot  []byte
+	without   *course
+}
+
+func (e *Engine) lookAhead(f *Foresight) (*ahead, error) {
+	if f.Looks == 0 {
+		f.Looks = MostLooks
+	}
+	f.From = max(f.From, e.state.Now())
+	a := &ahead{of: e, foresight: f, snapshot: e.Snapshot()}
+	var err error
+	a.without, err = a.course(nil)
+	return a, err
+}
+
+// ofOffer returns what an offer costs, nil if it cannot be promised any more.
+func (a *ahead) ofOffer(offer *Offer) (*Cost, error) {
+	if len(a.without.pieces) == 0 && a.without.complete {
+		return &Cost{Complete: true}, nil
+	}
+	with, err := a.course(func(c *course) (given bool, err error) {
+		c.do(func() { given = c.engine.give(offer) })
+		return given, nil
+	})
+	if err != nil || with == nil {
+		return nil, err
+	}
+	return a.without.compare(with, offer.Allotments), nil
 }
 
 // course is how the ordinary jobs go on.
@@ -98,12 +120,13 @@ type piece struct {
 	at  berth.Allotment
 }
 
-// course returns how the jobs go on, with the promise of an offer, nil for none; it returns nil if
-// there is no room for that.
-func (e *Engine) course(snapshot []byte, f *Foresight, offer *Offer) (*course, error) {
-	config := e.config
+// course returns how the jobs go on with what is promised in the copy, nil for nothing; it returns nil if
+// that cannot be promised.
+func (a *ahead) course(promise func(c *course) (given bool, err error)) (*course, error) {
+	config, f := a.of.config, a.foresight
 	config.Overrun, config.Explain = OverrunKill, false // what runs ends at its limit
-	twin, err := Restore(config, snapshot)
+	config.Limits = config.Limits.WithoutCosts()
+	twin, err := Restore(config, a.snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +146,9 @@ func (e *Engine) course(snapshot []byte, f *Foresight, offer *Offer) (*course, e
 			_ = c.step(f.From, Confirm(d.ID())) // one that is over already expires
 		}
 	}
-	if offer != nil {
-		given := false
-		if c.do(func() { given = twin.give(offer) }); !given {
-			return nil, nil
+	if promise != nil {
+		if given, err := promise(c); err != nil || !given {
+			return nil, err
 		}
 	}
 	return c, c.run(f)
@@ -301,11 +323,21 @@ func (c *course) compare(with *course, promised []berth.Allotment) *Cost {
 		}
 	}
 	for i := range promised {
-		a := &promised[i]
-		if slices.ContainsFunc(promised[:i], func(b berth.Allotment) bool { return b.Resource == a.Resource }) {
+		pool, last, own := promised[i].Resource, promised[i].Start, int64(0)
+		if slices.ContainsFunc(promised[:i], func(b berth.Allotment) bool { return b.Resource == pool }) {
 			continue
 		}
-		cost.Idle += max(0, c.used(a.Resource, a.Start)-with.used(a.Resource, a.Start))
+		for k := range promised {
+			if a := &promised[k]; a.Resource == pool {
+				last = max(last, a.Start)
+			}
+		}
+		for k := range promised {
+			if a := &promised[k]; a.Resource == pool && a.Start < last {
+				own += berth.Area(a.NPE, min(a.End, last).Sub(a.Start))
+			}
+		}
+		cost.Idle += max(0, c.used(pool, last)-with.used(pool, last)-own)
 	}
 	return cost
 }

@@ -106,12 +106,18 @@ func (e *Engine) modifiable(id string, r *berth.Request) (*state.Entry, *berth.R
 
 // modify asks for another request in place of that of a reservation that has not
 // started: all of it or nothing.
-func (e *Engine) modify(id string, r *berth.Request) error {
-	d, own, err := e.modifiable(id, r)
+func (e *Engine) modify(event *Event) error {
+	d, own, err := e.modifiable(event.ID, event.Request)
 	if err != nil {
 		return err
 	}
-	if refusal := e.become(d, own); refusal != nil {
+	refusal, err := e.become(d, own, func(found *place.Place) (*berth.Refusal, error) {
+		return e.dearer(event, own, found.Allotments, &found.Terms)
+	})
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
 		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: refusal})
 		return nil
 	}
@@ -119,12 +125,15 @@ func (e *Engine) modify(id string, r *berth.Request) error {
 	return nil
 }
 
-// become makes a reservation one of another request, or returns why it cannot be that. What it gives up is not offered
-// yet.
-func (e *Engine) become(d *state.Entry, own *berth.Request) *berth.Refusal {
+// become makes a reservation one of another request, or returns why it cannot be that, or an error of what looks at its
+// place before. What it gives up is not offered yet.
+func (e *Engine) become(d *state.Entry, own *berth.Request, look func(*place.Place) (*berth.Refusal, error)) (*berth.Refusal, error) {
 	found, refusal := e.finder.Place(place.Want{Request: own, Again: d, Admit: true})
 	if refusal != nil {
-		return refusal
+		return refusal, nil
+	}
+	if refusal, err := look(&found); refusal != nil || err != nil {
+		return refusal, err
 	}
 	found.Terms.Expires = d.Terms().Expires
 	e.emitOf(d, change.Change{Kind: change.Vacated})
@@ -133,7 +142,7 @@ func (e *Engine) become(d *state.Entry, own *berth.Request) *berth.Refusal {
 		Kind: change.Modified, Request: own, Moved: found.Allotments, Terms: &found.Terms, Stocks: found.Stocks, Transfers: found.Transfers,
 	})
 	e.names.due = e.names.due || e.state.LacksNames(d) // what begins soon is answered with its PEs
-	return nil
+	return nil, nil
 }
 
 // relocate places a reservation again, without PEs that its site does not give it.
@@ -204,21 +213,30 @@ func (e *Engine) extensible(id string, until berth.Time) (*state.Entry, error) {
 
 // extend lets a reservation, started or not, last until a later end, on the PEs that
 // it has. The end of its window goes with it.
-func (e *Engine) extend(id string, until berth.Time, role string) error {
-	d, err := e.extensible(id, until)
+func (e *Engine) extend(event *Event) error {
+	until := event.Until
+	d, err := e.extensible(event.ID, until)
 	if err != nil {
 		return err
 	}
-	if refusal := e.finder.Extension(d, until, role); refusal != nil {
+	refusal := e.finder.Extension(d, until, event.Role)
+	extra := d.Part(0)
+	extra.Start, extra.End = max(extra.End, e.state.Now()), until
+	var terms *berth.Terms
+	if own := e.extended(d, event.Role); refusal == nil && e.finder.BoundsCost(own) {
+		terms = new(d.Terms())
+		if refusal, err = e.dearer(event, own, []berth.Allotment{extra}, terms); err != nil {
+			return err
+		}
+	}
+	if refusal != nil {
 		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: refusal})
 		return nil
 	}
-	extra := d.Part(0)
-	extra.Start, extra.End = max(extra.End, e.state.Now()), until
 	if extra.NPE > 0 { // else it has lost all of them
 		e.makeRoom([]berth.Allotment{extra})
 	}
-	e.emitOf(d, change.Change{Kind: change.Extended, Until: until})
+	e.emitOf(d, change.Change{Kind: change.Extended, Until: until, Terms: terms})
 	e.repair(nil) // what it lacks may be there until then
 	e.jobs.Plan()
 	return nil

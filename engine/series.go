@@ -19,7 +19,8 @@ func CancelSeries(id string, of []string, first, last int) Event {
 	return Event{Kind: EventCancelSeries, ID: id, Of: of, First: first, Last: last}
 }
 
-func (e *Engine) submitSeries(s *berth.Series) error {
+func (e *Engine) submitSeries(event *Event) error {
+	s := event.Series
 	if s == nil {
 		return berth.Errorf(berth.Invalid, "series", "missing")
 	}
@@ -29,6 +30,9 @@ func (e *Engine) submitSeries(s *berth.Series) error {
 	own := s.Clone()
 	if own.Ahead > 0 { // which counts from when it is decided
 		own.Request.Arrival = e.state.Now()
+		if e.BoundsCost(event) {
+			return berth.Errorf(berth.Invalid, "ahead", "%d s; a limit bounds by how much you may delay ordinary jobs or what may be left idle, and that cannot be foreseen for occurrences that are promised later, so ask for a series with an end", own.Ahead)
+		}
 	}
 	if err := own.Validate(); err != nil {
 		return err
@@ -44,6 +48,9 @@ func (e *Engine) submitSeries(s *berth.Series) error {
 	}
 	requests = requests[:own.Due(own.Request.Arrival)]
 	places, refusals := e.finder.Series(requests)
+	if err := e.dearSeries(event, requests, places, refusals); err != nil {
+		return err
+	}
 	c := change.Change{Kind: change.SeriesPromised, Series: own}
 	for i, refusal := range refusals {
 		if refusal != nil {
@@ -137,6 +144,11 @@ func (e *Engine) prolong(open *state.Open) {
 		}
 	}
 	places, refusals := e.finder.Series(requests)
+	for i := range requests {
+		if refusals[i] == nil {
+			refusals[i] = e.tooDearAtItsTurn(&requests[i], &places[i])
+		}
+	}
 	var waiting []int
 	if p.Again > now {
 		waiting = slices.Clone(p.Waiting)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/engine/internal/place"
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
@@ -52,15 +53,30 @@ func (e *Engine) modifySeries(event *Event) error {
 	case len(list) > 0 && list[0].own.Ready > list[0].d.Request().Ready:
 		slices.Reverse(list)
 	}
-	if len(list) > 1 {
+	bounded := e.BoundsCost(event)
+	var added place.Cost
+	if len(list) > 1 || bounded {
 		trial, err := Restore(e.config, e.Snapshot())
 		if err != nil {
 			panic("engine: its own state is refused: " + err.Error())
 		}
 		refusals, refused := make([]*berth.Refusal, len(list)), false
+		var places []berth.Allotment
 		for i, c := range list {
-			refusals[i] = trial.become(trial.state.Entry(c.own.ID), c.own)
+			refusals[i], _ = trial.become(trial.state.Entry(c.own.ID), c.own, func(found *place.Place) (*berth.Refusal, error) {
+				places = append(places, found.Allotments...)
+				return nil, nil
+			})
 			refused = refused || refusals[i] != nil
+		}
+		if bounded && !refused {
+			if added, err = e.addedBy(event, places); err != nil {
+				return err
+			}
+			for i, c := range list {
+				refusals[i] = e.finder.OverCost(c.own, places, added.With(c.d.Terms()))
+				refused = refused || refusals[i] != nil
+			}
 		}
 		if refused {
 			for i, c := range list {
@@ -72,13 +88,21 @@ func (e *Engine) modifySeries(event *Event) error {
 		}
 	}
 	for _, c := range list {
-		if refusal := e.become(c.d, c.own); refusal != nil {
-			if len(list) > 1 {
-				panic("engine: what a copy found is not there: " + string(refusal.Reason))
+		refusal, _ := e.become(c.d, c.own, func(found *place.Place) (*berth.Refusal, error) {
+			if bounded {
+				cost := added.With(found.Terms)
+				found.Terms.Delay, found.Terms.Idle = cost.Delay, cost.Idle
 			}
-			e.emitOf(c.d, change.Change{Kind: change.ChangeRefused, Refusal: refusal})
-			return nil
+			return nil, nil
+		})
+		if refusal == nil {
+			continue
 		}
+		if len(list) > 1 || bounded {
+			panic("engine: what a copy found is not there: " + string(refusal.Reason))
+		}
+		e.emitOf(c.d, change.Change{Kind: change.ChangeRefused, Refusal: refusal})
+		return nil
 	}
 	if next != nil {
 		p := *e.state.OpenSeries(event.ID).Progress()

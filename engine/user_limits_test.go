@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ type overstep struct {
 	added    bool       // the limit is on what is added, which a modification is not
 	request  bool       // a job does not have what is limited
 	now      berth.Time // when it is asked for; what it had was asked for at 0
+	cost     bool       // the limit is on what a promise costs the jobs that wait
 }
 
 // scopesOf are those of what u asks for in an account, with a QOS, in a partition.
@@ -57,6 +59,10 @@ func everywhere(r berth.Request) berth.Request {
 	return r
 }
 
+func waitingJobs() []berth.Request {
+	return []berth.Request{berth.Job("j", 0, 10, 30), berth.Job("k", 0, 10, 50)}
+}
+
 func oversteps() []overstep {
 	held := owned("x", 0, 100, 3, 100)
 	held.Hold = 61
@@ -78,6 +84,12 @@ func oversteps() []overstep {
 			limit: policy.LimitPESeconds, value: 500, had: []berth.Request{owned("a", 0, 100, 3, 100)}, ask: owned("x", 0, 100, 3, 100), request: true,
 			extended: []berth.Request{owned("x", 0, 100, 3, 100)}, until: 200,
 		},
+		// All ten PEs are used until 30, and by the job that waits for 50 s from then on.
+		{
+			limit: policy.LimitDelay, value: 60, had: waitingJobs(), ask: owned("x", 0, 300, 3, 100), request: true, cost: true,
+			extended: []berth.Request{owned("x", 0, 30, 3, 30), berth.Job("k", 0, 10, 50)}, until: 100,
+		},
+		{limit: policy.LimitIdle, value: 150, had: waitingJobs(), ask: owned("x", 60, 300, 3, 100), request: true, cost: true},
 		{limit: policy.LimitNoShow, value: 0, had: []berth.Request{unused}, ask: owned("x", 120, 320, 3, 100), added: true, request: true, now: 120},
 	}
 	for i := range list {
@@ -97,6 +109,8 @@ func oversteps() []overstep {
 type wayIn struct {
 	name string
 	try  func(t *testing.T, c engine.Config, o *overstep) string
+	// gathers configures what gathers requests; nil where each is decided when it comes.
+	gathers func(c *engine.Config)
 }
 
 // came says what became of a request: the limit that it was refused for, or how else
@@ -142,7 +156,7 @@ func waysIn() []wayIn {
 			return came(submit(t, o.begin(t, c, o.had), o.now, r), "x")
 		}
 	}
-	later := func(configure func(c *engine.Config)) func(*testing.T, engine.Config, *overstep) string {
+	laterIn := func(configure func(c *engine.Config)) func(*testing.T, engine.Config, *overstep) string {
 		return func(t *testing.T, c engine.Config, o *overstep) string {
 			configure(&c)
 			e := o.begin(t, c, o.had)
@@ -153,23 +167,29 @@ func waysIn() []wayIn {
 			return came(changes, "x")
 		}
 	}
+	later := func(name string, gathers func(c *engine.Config)) wayIn {
+		return wayIn{name: name, try: laterIn(gathers), gathers: gathers}
+	}
+	now := func(name string, try func(*testing.T, engine.Config, *overstep) string) wayIn {
+		return wayIn{name: name, try: try}
+	}
 	ways := []wayIn{
-		{"one part", ask(func(*berth.Request) {})},
-		{"several parts", ask(func(r *berth.Request) {
+		now("one part", ask(func(*berth.Request) {})),
+		now("several parts", ask(func(r *berth.Request) {
 			d := r.Parts[0].Variants[0].Duration
 			r.Parts = []berth.Part{{Variants: []berth.Variant{{NPE: 2, Duration: d}}}, {Variants: []berth.Variant{{NPE: 1, Duration: d}}}}
-		})},
-		{"moldable", ask(func(r *berth.Request) {
+		})),
+		now("moldable", ask(func(r *berth.Request) {
 			r.Parts[0].Variants = append(r.Parts[0].Variants, berth.Variant{NPE: 4, Duration: r.Parts[0].Variants[0].Duration})
-		})},
-		{"moldable parts", ask(func(r *berth.Request) {
+		})),
+		now("moldable parts", ask(func(r *berth.Request) {
 			d := r.Parts[0].Variants[0].Duration
 			two := berth.Part{Variants: []berth.Variant{{NPE: 2, Duration: d}, {NPE: 4, Duration: d}}}
 			r.Parts = []berth.Part{two, two}
-		})},
-		{"hold", ask(func(r *berth.Request) { r.Hold = max(r.Hold, 10) })},
-		{"job", ask(func(r *berth.Request) { r.Kind, r.Ready, r.Hold, r.Deadline = berth.KindJob, 0, 0, berth.Forever })},
-		{"array", func(t *testing.T, c engine.Config, o *overstep) string {
+		})),
+		now("hold", ask(func(r *berth.Request) { r.Hold = max(r.Hold, 10) })),
+		now("job", ask(func(r *berth.Request) { r.Kind, r.Ready, r.Hold, r.Deadline = berth.KindJob, 0, 0, berth.Forever })),
+		now("array", func(t *testing.T, c engine.Config, o *overstep) string {
 			e := o.begin(t, c, o.had)
 			for i := range 5 {
 				part := *o.ask.Clone()
@@ -182,8 +202,8 @@ func waysIn() []wayIn {
 				}
 			}
 			return "accepted"
-		}},
-		{"offer taken", func(t *testing.T, c engine.Config, o *overstep) string {
+		}),
+		now("offer taken", func(t *testing.T, c engine.Config, o *overstep) string {
 			free := c
 			free.Limits = nil
 			offers, err := o.begin(t, free, o.had).Offers(&o.ask, 1)
@@ -193,12 +213,15 @@ func waysIn() []wayIn {
 			r := offers[0].Request
 			r.Hold = max(o.ask.Hold, 10)
 			return came(submit(t, o.begin(t, c, o.had), o.now, r), "x")
-		}},
-		{"offers", func(t *testing.T, c engine.Config, o *overstep) string {
+		}),
+		now("offers", func(t *testing.T, c engine.Config, o *overstep) string {
 			e := o.begin(t, c, o.had)
 			offers, err := e.Offers(&o.ask, 9)
-			if err != nil {
-				t.Fatal(err)
+			if o.cost {
+				offers, _, err = e.OffersWithin(&o.ask, 9, engine.Foresight{})
+			}
+			if err != nil || o.cost && len(offers) == 0 {
+				t.Fatal(offers, err)
 			}
 			for i := range offers {
 				twin, err := engine.Restore(c, e.Snapshot())
@@ -212,28 +235,28 @@ func waysIn() []wayIn {
 				}
 			}
 			return string(o.limit) // what is offered is within it
-		}},
-		{"modify", func(t *testing.T, c engine.Config, o *overstep) string {
+		}),
+		now("modify", func(t *testing.T, c engine.Config, o *overstep) string {
 			if o.added {
 				return ""
 			}
 			small := everywhere(owned("x", 0, 50, 1, 10))
 			e := o.begin(t, c, append(slices.Clone(o.had), small))
 			return came(apply(t, e, 0, engine.Modify(&o.ask)), "x")
-		}},
-		{"extend", func(t *testing.T, c engine.Config, o *overstep) string {
+		}),
+		now("extend", func(t *testing.T, c engine.Config, o *overstep) string {
 			if o.extended == nil {
 				return ""
 			}
 			e := o.begin(t, c, o.extended)
 			return came(apply(t, e, 0, engine.ExtendFor("user", "x", o.until)), "x")
-		}},
-		{"at an instant", later(func(c *engine.Config) { c.Trigger = engine.TriggerOnInstant })},
-		{"each period", later(func(c *engine.Config) { c.Trigger, c.Period = engine.TriggerOnPeriod, 50 })},
-		{"queued as a job", later(func(c *engine.Config) { c.Immediate = engine.ImmediateQueue })},
+		}),
+		later("at an instant", func(c *engine.Config) { c.Trigger = engine.TriggerOnInstant }),
+		later("each period", func(c *engine.Config) { c.Trigger, c.Period = engine.TriggerOnPeriod, 50 }),
+		now("queued as a job", laterIn(func(c *engine.Config) { c.Immediate = engine.ImmediateQueue })),
 	}
 	for _, b := range policy.Batches {
-		ways = append(ways, wayIn{"batch " + b.Name, later(func(c *engine.Config) { c.Match = b.Name })})
+		ways = append(ways, later("batch "+b.Name, func(c *engine.Config) { c.Match = b.Name }))
 	}
 	return ways
 }
@@ -277,6 +300,14 @@ func TestEveryLimitInEveryWay(t *testing.T) {
 
 // holds says whether a limit holds in a way by which the same is served without it.
 func (w *wayIn) holds(t *testing.T, config engine.Config, o *overstep, free string) string {
+	if o.cost && w.gathers != nil {
+		w.gathers(&config)
+		_, err := engine.New(config)
+		if coded, is := errors.AsType[*berth.Error](err); !is || coded.Code != berth.Invalid || coded.Field != "limits" {
+			t.Errorf("%+v, %s: %v, want the limit refused", config.Limits, w.name, err)
+		}
+		return "no such limit"
+	}
 	got := w.try(t, config, o)
 	switch {
 	case w.name != "offers" && free != "accepted" && free != "modified" && free != "extended" && free != "pending":

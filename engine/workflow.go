@@ -52,14 +52,15 @@ func TaskID(workflow string, task, try int) string {
 	return id
 }
 
-func (e *Engine) submitWorkflow(w *berth.Workflow, plan *WorkflowPlan) error {
+func (e *Engine) submitWorkflow(event *Event) error {
+	w, plan := event.Workflow, event.Plan
 	if w == nil {
 		return berth.Errorf(berth.Invalid, "workflow", "missing")
 	}
 	if err := e.hasCome(w.Arrival); err != nil {
 		return err
 	}
-	if plan != nil && plan.ready != nil && plan.ready.of == w {
+	if plan != nil && plan.ready != nil && plan.ready.of == w && !e.BoundsCost(event) {
 		if decided, err := e.submitReady(w, plan); decided || err != nil {
 			return err
 		}
@@ -69,6 +70,9 @@ func (e *Engine) submitWorkflow(w *berth.Workflow, plan *WorkflowPlan) error {
 	}
 	own := w.Clone()
 	found, refusal, err := e.placesOf(own, plan)
+	if err == nil && refusal == nil {
+		refusal, err = e.dearWorkflow(event, found)
+	}
 	switch {
 	case err != nil:
 		return err

@@ -10,7 +10,7 @@ import (
 // LimitName names something that is limited.
 type LimitName string
 
-// What is limited. The engine asks those up to NoShow when it decides; the others
+// What is limited. The engine asks those up to Idle when it decides; the others
 // concern how a service is asked, and mean nothing to it.
 const (
 	LimitLead         LimitName = "lead"
@@ -21,6 +21,8 @@ const (
 	LimitShare        LimitName = "share"
 	LimitPESeconds    LimitName = "pe_hours"
 	LimitNoShow       LimitName = "no_show"
+	LimitDelay        LimitName = "delay"
+	LimitIdle         LimitName = "idle"
 	LimitRate         LimitName = "rate"
 	LimitBurst        LimitName = "burst"
 	LimitStreams      LimitName = "streams"
@@ -58,6 +60,8 @@ var LimitKinds = []LimitKind{
 	{LimitLength, InSeconds, "the longest reservation or job, as long as it lasts at its pool"},
 	{LimitShare, InPermille, "which part of the PEs of each pool may be promised to a user at any one time; rounded up to a PE"},
 	{LimitPESeconds, InPESeconds, "how many PE-hours the live reservations of a user may come to, as promised"},
+	{LimitDelay, InSeconds, "by how much a reservation may delay any ordinary job, as foreseen from the jobs that wait"},
+	{LimitIdle, InPESeconds, "how many PE-hours that ordinary jobs would use a reservation may leave idle in front of it, as foreseen from the jobs that wait"},
 	{LimitRate, InRate, "how many requests a second a user may make in the long run; a costly one counts as several"},
 	{LimitBurst, InCount, "how many of them at once"},
 	{LimitStreams, InCount, "how many streams of events a user may listen to at once"},
@@ -178,7 +182,7 @@ func (l Limits) For(of Scope) Allowance {
 	return a
 }
 
-const numLimits = 13
+const numLimits = 15
 
 func limitIndex(name LimitName) int {
 	for i := range LimitKinds {
@@ -228,6 +232,14 @@ func (s Scope) names() (n int) {
 // Has reports whether some row is about a limit.
 func (l Limits) Has(name LimitName) bool {
 	return slices.ContainsFunc(l, func(row Limit) bool { return row.Name == name })
+}
+
+// BoundCosts reports whether some row is about what a promise costs ordinary jobs.
+func (l Limits) BoundCosts() bool { return l.Has(LimitDelay) || l.Has(LimitIdle) }
+
+// WithoutCosts returns the table without the rows about what a promise costs ordinary jobs.
+func (l Limits) WithoutCosts() Limits {
+	return slices.DeleteFunc(slices.Clone(l), func(row Limit) bool { return row.Name == LimitDelay || row.Name == LimitIdle })
 }
 
 // Named reports whether a name is in a list of those that have limits, or Every is.
@@ -282,6 +294,11 @@ func (a *Allowance) Limit(name LimitName) (value int64, ok bool) {
 func (a Allowance) Without(name LimitName) Allowance {
 	a.values[limitIndex(name)] = 0
 	return a
+}
+
+// BoundsCosts reports whether what a promise costs ordinary jobs is limited.
+func (a *Allowance) BoundsCosts() bool {
+	return a.values[limitIndex(LimitDelay)] > 0 || a.values[limitIndex(LimitIdle)] > 0
 }
 
 // Only is one limit of the allowance, without all others.

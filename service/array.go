@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 )
 
 // MaxArray bounds the parts of an array. They are decided one behind another, and
@@ -74,7 +75,16 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 				if one.ID = id + partSuffix(i); r.Name != "" {
 					one.Name += partSuffix(i)
 				}
-				if err := h.submit(ask.part(i), &one, waiting{answer: a.part(i), offered: &offered}); err != nil {
+				w := waiting{answer: a.part(i), offered: &offered}
+				if h.isBounded(new(engine.Submit(&one))) {
+					h.submitBounded(ask.part(i), &one, w, func(err error) {
+						if err == nil {
+							from(i + 1)
+						}
+					})
+					return
+				}
+				if err := h.submit(ask.part(i), &one, w); err != nil {
 					return // which is answered
 				}
 			}

@@ -77,7 +77,9 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 	if r.ID == "" {
 		r.ID = h.newID()
 	}
-	answer, err := patiently(ctx, h, ask.By.User, func(answer answering) { _ = h.submit(ask.asked(), &r, waiting{answer: answer}) })
+	answer, err := patiently(ctx, h, ask.By.User, func(answer answering) {
+		h.submitBounded(ask.asked(), &r, waiting{answer: answer}, func(error) {})
+	})
 	if errors.Is(err, errPatience) {
 		answer, err = h.soFar(ctx, &ask, func() string { return r.ID })
 	}
@@ -119,7 +121,7 @@ func (h *Host) Refuse(ctx context.Context, ask Ask, why error) error {
 	_, err := call(ctx, h, ask.By.User, func(answer answering) {
 		a := ask.asked()
 		known, err := h.known(&a)
-		if err != nil || known != nil && !known.answered() || h.underway[a.key.name()] != nil {
+		if err != nil || known != nil && !known.answered() || h.underway[a.key.name()] != nil || h.bounded.isUnder(a.key) {
 			answer(nil, why)
 			return
 		}
@@ -256,14 +258,18 @@ func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
 		return h.deny(a, berth.Errorf(berth.Conflict, "id", "%q is taken; give another one, or none", r.ID), w.answer)
 	}
 	h.undecided[r.ID] = append(h.undecided[r.ID], w)
-	err := h.step(engine.SubmitGiven(r), a, func(_ []news, err error) (outcome, bool) {
-		if err == nil {
+	event := engine.SubmitGiven(r)
+	event.Foreseen = h.bounded.of(r.ID)
+	err := h.step(event, a, func(_ []news, err error) (outcome, bool) {
+		if err == nil || isForeseenElsewhere(err) {
 			return outcome{}, false // which follows
 		}
 		return outcomeOf(Answer{}, err)
 	})
 	if err != nil { // the engine did not take it
-		delete(h.undecided, r.ID)
+		if delete(h.undecided, r.ID); isForeseenElsewhere(err) {
+			return err // it is foreseen again
+		}
 		h.whenDurable(func(failed error) { w.answer(nil, cmp.Or(failed, err)) })
 	} else if h.isDue() {
 		h.gathered.requests++
@@ -389,19 +395,25 @@ func noReservation(id string) error {
 // change applies an event to a reservation for a principal who may do so, once for
 // each key, when its sites agree to it, if they are asked.
 func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *card) (engine.Event, error)) (Answer, error) {
-	answer, err := call(ctx, h, ask.By.User, func(answer answering) {
-		a := ask.asked()
-		a.id = id
-		if known, _ := h.again(a, waiting{key: a.key, answer: answer}); known {
-			return
-		}
-		if was := h.proposals[id]; was != nil && a.key != (Key{}) && was.ask.key() == a.key {
-			was.answers = append(was.answers, answer)
-			return
-		}
-		h.attempt(&proposal{id: id, ask: ask, event: event, answers: []answering{answer}})
-	})
+	answer, err := call(ctx, h, ask.By.User, func(answer answering) { h.changeOf(ask, id, event, answer) })
 	return answer.value(), err
+}
+
+// changeOf is change of the loop.
+func (h *Host) changeOf(ask Ask, id string, event func(k *card) (engine.Event, error), answer answering) {
+	a := ask.asked()
+	a.id = id
+	if known, _ := h.again(a, waiting{key: a.key, answer: answer}); known {
+		return
+	}
+	if h.bounded.waits(a.key, func() { h.changeOf(ask, id, event, answer) }) {
+		return
+	}
+	if was := h.proposals[id]; was != nil && a.key != (Key{}) && was.ask.key() == a.key {
+		was.answers = append(was.answers, answer)
+		return
+	}
+	_ = h.attempt(&proposal{id: id, ask: ask, event: event, answers: []answering{answer}})
 }
 
 // Confirm makes a held reservation a confirmed one. The error is Conflict if its site refuses what is to begin now.

@@ -266,7 +266,11 @@ func (h *Host) placeAnew(k *keeper, q *question, r *berth.Reservation) {
 		again.evade = k
 	}
 	h.questions[id] = &again
-	if err := h.step(engine.Submit(request), asked{id: id}, nil); err != nil {
+	event := engine.Submit(request)
+	if h.core.engine.BoundsCost(&event) {
+		event.Foreseen = &engine.Foreseen{Admitted: true, Cost: engine.Cost{Largest: r.Terms.Delay, Idle: r.Terms.Idle, Complete: true}}
+	}
+	if err := h.step(event, asked{id: id}, nil); err != nil {
 		h.log.Error("the engine does not take a request again", "id", id, "error", err)
 	}
 }

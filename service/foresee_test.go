@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 )
@@ -65,4 +66,32 @@ func TestOffersTellWhatTheyCostJobsOfBerth(t *testing.T) {
 	if held, err := h.Hold(t.Context(), bob, list[0].ID, 60); err != nil || held.Reservation.State != service.Held {
 		t.Errorf("held it is %+v, %v", held.Reservation, err)
 	}
+}
+
+// Limits on what a promise costs are about the jobs that wait at the site by themselves too.
+func TestCostsToTheQueueOfASiteAreBounded(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		if err := w.host.Close(); err != nil {
+			t.Fatal(err)
+		}
+		w.options.Config.Limits = policy.Limits{{Scope: policy.Scope{Role: "user"}, Name: policy.LimitDelay, Value: 60}}
+		w.open()
+		w.pass(6)
+		for _, j := range []site.Job{{Nodes: 4, Limit: 600}, {Nodes: 1, Limit: 400}} {
+			j.User, j.Partition, j.Cores = "ann", "main", 4*j.Nodes
+			w.site.Enqueue(j)
+		}
+		w.pass(6)
+		start := w.now() + 300
+		a := submit(t, w.host, ann, berth.Rigid("", 0, start, start+300, 2, 300))
+		if no := a.Reservation.Refusal; no == nil || no.Exceeded == nil || no.Exceeded.Limit != string(policy.LimitDelay) || no.Exceeded.Asked != 600 {
+			t.Errorf("it is %s: %+v, want it refused since a job would be delayed by 600 s", a.Reservation.State, no)
+		}
+		if len(a.Offers) == 0 {
+			t.Error("no offers come with the refusal")
+		}
+		if a := submit(t, w.host, root, berth.Rigid("", 0, start, start+300, 2, 300)); a.Reservation.State != service.Confirmed {
+			t.Errorf("an operator's is %s", a.Reservation.State)
+		}
+	})
 }

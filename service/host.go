@@ -107,10 +107,11 @@ type Host struct {
 	evading   []string              // ids of questions that were decided anew, and are to be placed elsewhere; of the loop
 	proposals map[string]*proposal  // by id; of the loop
 	underway  map[keyName]*underway // of the loop
-	proposed  uint64                // how many proposals there were; of the loop
-	handing   map[string]bool       // tasks of workflows that are being handed in; of the loop
-	tasksEnd  context.Context       //nolint:containedctx // ends with the service, for what is handed in beside the loop
-	quiet     string                // id about which nothing is told for now; of the loop
+	bounded   bounded
+	proposed  uint64          // how many proposals there were; of the loop
+	handing   map[string]bool // tasks of workflows that are being handed in; of the loop
+	tasksEnd  context.Context //nolint:containedctx // ends with the service, for what is handed in beside the loop
+	quiet     string          // id about which nothing is told for now; of the loop
 	keepers   struct {
 		cancel  []context.CancelFunc
 		running sync.WaitGroup
@@ -174,7 +175,7 @@ func newHost(options Options, core *Core) *Host {
 	h := &Host{
 		options: options, log: options.Log, core: core,
 		line: newLine(), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
-		undecided: map[string][]waiting{}, questions: map[string]*question{}, proposals: map[string]*proposal{}, underway: map[keyName]*underway{}, offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
+		undecided: map[string][]waiting{}, questions: map[string]*question{}, proposals: map[string]*proposal{}, underway: map[keyName]*underway{}, bounded: newBounded(), offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
 		sites: map[string]*keeper{}, handing: map[string]bool{}, planner: newPlanner(),
 	}
 	h.timekeeper = newTimekeeper(&options, core.engine.Now())

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/internal/wire"
 )
 
@@ -488,5 +489,16 @@ func codeOffer(c *wire.Coder, o *Offer) {
 	wire.Struct(c, 4, &o.Request, false, wire.Request)
 	wire.List(c, 5, &o.Allotments, wire.Allotment)
 	wire.Int(c, 6, &o.Idle)
+	wire.Pointer(c, 7, &o.Cost, codeCost)
+	c.End()
+}
+
+func codeCost(c *wire.Coder, cost *engine.Cost) {
+	wire.Int(c, 1, &cost.Delayed)
+	wire.Int(c, 2, &cost.Sum)
+	wire.Int(c, 3, &cost.Largest)
+	wire.Int(c, 4, &cost.Idle)
+	wire.Int(c, 5, &cost.Followed)
+	wire.Bool(c, 6, &cost.Complete)
 	c.End()
 }

@@ -73,8 +73,14 @@ func (o *offers) refused(offer, id string) {
 
 // alternatives returns what could be had instead of a refused request.
 func (h *Host) alternatives(r *berth.Request) []Offer {
-	again := *r
 	now := h.core.engine.Now()
+	if within, known := h.bounded.offersFor(r.ID); known {
+		return h.nameWithin(now, r.User, within)
+	}
+	if h.isBounded(new(engine.Submit(r))) {
+		return nil // what they cost is not known
+	}
+	again := *r
 	again.Ready = max(again.Ready, now)
 	list, err := h.core.engine.Offers(&again, alternativesTold)
 	if err != nil {
@@ -99,6 +105,10 @@ func (h *Host) Offers(ctx context.Context, ask Ask, r berth.Request, most int) (
 	list, err := call(ctx, h, ask.By.User, func(answer func([]Offer, error)) {
 		now := h.awake()
 		ask.FromNow.arrive(&r, now)
+		if h.isBounded(new(engine.Submit(&r))) {
+			h.offersWithin(ask.By, &r, most, answer)
+			return
+		}
 		list, err := h.core.engine.Offers(&r, most)
 		if err == nil && len(list) == 0 {
 			err = h.unknownPartition(ask.By, r.Partition)
@@ -182,9 +192,11 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 		}
 		id = r.ID
 		h.offers.take(offer, id)
-		if err := h.submit(a, &r, waiting{answer: answer, offer: offer}); err != nil { // which is answered
-			h.offers.refused(offer, id)
-		}
+		h.submitBounded(a, &r, waiting{answer: answer, offer: offer}, func(err error) {
+			if err != nil { // which is answered
+				h.offers.refused(offer, r.ID)
+			}
+		})
 	})
 	if errors.Is(err, errPatience) {
 		answer, err = h.soFar(ctx, &ask, func() string { return id })

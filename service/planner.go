@@ -229,11 +229,20 @@ func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, wa
 		var plan *engine.WorkflowPlan
 		var offers []engine.WorkflowOffer
 		var planned uint64 // the record after which it was
+		var foreseen *engine.Foreseen
+		q, unseen := h.jobsBounded(new(engine.SubmitWorkflow(w)))
+		if unseen != nil {
+			h.denyFlow(a, unseen, done)
+			return
+		}
 		h.planBeside(who, len(w.Tasks), berth.Duration(n-1), wanted, func(e *engine.Engine, o engine.PlanOptions) (err error) {
 			if o.Offers, planned = flowOffers, h.snapshots.core.position.Number; a.from.Deadline {
 				w.Deadline = o.From.Add(within)
 			}
 			plan, offers, err = e.PlanWorkflow(w, o)
+			if err == nil && q != nil && plan.Refusal == nil {
+				foreseen, err = h.foreseeOn(e, new(engine.SubmitPlanned(w, plan)), q, o.From, o.Quit)
+			}
 			return err
 		}, func(err error) {
 			if err == nil && !wanted() {
@@ -251,7 +260,12 @@ func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, wa
 			if plan.Last = n == planTries; h.core.configured > planned {
 				plan.Unready()
 			}
-			h.stepFlow(engine.SubmitPlanned(w, plan), a, w.ID, offers, func(result FlowAnswer, err error) {
+			event := engine.SubmitPlanned(w, plan)
+			event.Foreseen = foreseen
+			h.stepFlow(event, a, w.ID, offers, func(result FlowAnswer, err error) {
+				if n >= planTries && isForeseenElsewhere(err) {
+					err = errForeseenElsewhere
+				}
 				if planFails(err) {
 					h.line.push(who, func() { try(n + 1) })
 					return

@@ -31,6 +31,9 @@ type proposal struct {
 	tries  int                  // places that were tried
 	again  bool                 // a site has refused it and is looked at before it is proposed anew
 	timer  *time.Timer          // gives it up
+
+	look    *lookedAhead // what it costs the ordinary jobs, if a limit bounds that
+	looking bool         // it is attempted by ahead, which foresees it again
 }
 
 // answer answers everybody who waits.
@@ -52,8 +55,9 @@ type verdict struct {
 	words   string // of the refusal
 }
 
-// attempt makes a change, if it is allowed and its sites agree to it, and answers.
-func (h *Host) attempt(p *proposal) {
+// attempt makes a change, if it is allowed and its sites agree to it, and answers. The error is that of a change that has to be
+// foreseen again, if it is looked ahead for.
+func (h *Host) attempt(p *proposal) error {
 	defer h.inOneMoment()()
 	a := p.ask.asked()
 	a.id = p.id
@@ -64,25 +68,36 @@ func (h *Host) attempt(p *proposal) {
 	k, err := h.may(&p.ask, p.id)
 	if err != nil {
 		deny(err)
-		return
+		return nil
 	}
 	e, err := p.event(k)
 	if err != nil {
 		deny(err)
-		return
+		return nil
 	}
 	if e.Kind == engine.EventModify || e.Kind == engine.EventExtend || e.Kind == engine.EventConfirm {
 		if other := h.proposals[p.id]; other != nil && other != p {
 			deny(berth.Errorf(berth.Conflict, "id", "%q is being changed already: its site has not answered yet; ask again when it has", p.id))
-			return
+			return nil
 		}
-		if h.propose(p, &e) {
-			return
+		if p.look == nil && h.isBounded(&e) {
+			h.lookAtChange(p, e, deny)
+			return nil
+		}
+		if p.look != nil {
+			e.Foreseen = p.look.foreseen
+			defer h.bounded.deciding(p.id, p.look)()
+		}
+		if h.core.engine.Exceeds(&e) == nil && h.propose(p, &e) {
+			return nil
 		}
 	}
 	h.drop(p)
 	var result Answer
 	conclude := func(list []news, err error) (outcome, bool) {
+		if isForeseenElsewhere(err) {
+			return outcome{}, false
+		}
 		if err != nil {
 			return outcomeOf(result, err)
 		}
@@ -100,9 +115,15 @@ func (h *Host) attempt(p *proposal) {
 		}
 		return outcome{Answer: result}, true
 	}
-	err = h.step(e, a, conclude)
+	if err = h.step(e, a, conclude); isForeseenElsewhere(err) {
+		if p.looking {
+			return err
+		}
+		err = errForeseenElsewhere
+	}
 	h.noteAgreed(p)
 	h.whenDurable(func(failed error) { p.answer(&result, cmp.Or(failed, err)) })
+	return nil
 }
 
 // propose asks the sites of a promise about a change and reports whether their answer is awaited.
@@ -254,7 +275,7 @@ func (h *Host) hear(k *keeper, said []verdict) {
 		case v.made:
 			p.agreed[k.name] = v.name
 			if !slices.ContainsFunc(h.takers(&p.is), func(at *keeper) bool { return p.agreed[at.name] == "" }) {
-				h.attempt(p)
+				_ = h.attempt(p)
 			}
 		case !v.refused: // it is asked again in the next round
 		case v.final || p.times+1 >= doubts:
@@ -274,7 +295,7 @@ func (h *Host) proposeAgain(k *keeper) {
 	for _, id := range slices.Sorted(maps.Keys(h.proposals)) {
 		p := h.proposals[id]
 		if _, live := h.core.engine.State(id); !live || p.again && slices.Contains(h.takers(&p.is), k) {
-			h.attempt(p)
+			_ = h.attempt(p)
 		}
 	}
 }

@@ -50,30 +50,47 @@ func (h *Host) SubmitSeries(ctx context.Context, ask Ask, s berth.Series) (Serie
 	if s.ID == "" {
 		s.ID = h.newID()
 	}
-	return call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) {
-		a := ask.asked()
-		if h.seriesAgain(a, answer) {
-			return
+	return call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) { h.decideSeries(ask, &s, answer) })
+}
+
+// decideSeries is SubmitSeries of the loop.
+func (h *Host) decideSeries(ask Ask, s *berth.Series, answer func(SeriesAnswer, error)) {
+	a := ask.asked()
+	if h.seriesAgain(a, answer) || h.bounded.waits(a.key, func() { h.decideSeries(ask, s, answer) }) {
+		return
+	}
+	defer h.inOneMoment()()
+	a.id = s.ID
+	if h.core.series.byID[s.ID] != nil || h.core.flows.byID[s.ID] != nil || h.core.card(s.ID) != nil {
+		h.denySeries(a, berth.Errorf(berth.Conflict, "id", "%q is taken; give another one, or none", s.ID), answer)
+		return
+	}
+	event := func(now berth.Time) engine.Event { return engine.SubmitSeries(arrivedSeries(s, now)) }
+	if now := event(h.clock()); !h.isBounded(&now) {
+		_ = h.stepSeries(now, a, s.ID, answer)
+		return
+	}
+	h.ahead(a.key, ask.By.User, event, func(look *lookedAhead) error {
+		now := event(h.clock())
+		now.Foreseen = look.foreseen
+		return h.stepSeries(now, a, s.ID, answer)
+	}, func(err error) { h.denySeries(a, err, answer) })
+}
+
+// arrivedSeries returns a series as it arrives at a time.
+func arrivedSeries(s *berth.Series, now berth.Time) *berth.Series {
+	own := *s
+	own.Request.Arrival = now
+	own.Occurrences = slices.Clone(s.Occurrences)
+	for i := range own.Occurrences {
+		if o := &own.Occurrences[i]; o.Ready < now {
+			o.Ready, o.Deadline = now, o.Deadline.Add(now.Sub(o.Ready))
 		}
-		defer h.inOneMoment()()
-		a.id = s.ID
-		now := h.clock()
-		s.Request.Arrival = now
-		s.Occurrences = slices.Clone(s.Occurrences)
-		for i := range s.Occurrences {
-			if o := &s.Occurrences[i]; o.Ready < now {
-				o.Ready, o.Deadline = now, o.Deadline.Add(now.Sub(o.Ready))
-			}
-		}
-		if s.Ahead > 0 && s.Least == 0 { // all that are near enough by then
-			s.Least = s.Due(now)
-		}
-		if h.core.series.byID[s.ID] != nil || h.core.flows.byID[s.ID] != nil || h.core.card(s.ID) != nil {
-			h.denySeries(a, berth.Errorf(berth.Conflict, "id", "%q is taken; give another one, or none", s.ID), answer)
-			return
-		}
-		h.stepSeries(engine.SubmitSeries(&s), a, s.ID, answer)
-	})
+	}
+	if own.Ahead > 0 && own.Least == 0 { // all that are near enough by then
+		own.Least = own.Due(now)
+	}
+	return &own
 }
 
 // RecallSeries returns what was answered about a series under a key, in what the asker may see of it by now; nil if
@@ -127,15 +144,18 @@ func (h *Host) CancelSeries(ctx context.Context, ask Ask, id string, from, to in
 				of = append(of, id)
 			}
 		}
-		h.stepSeries(engine.CancelSeries(id, of, from, to), a, id, answer)
+		_ = h.stepSeries(engine.CancelSeries(id, of, from, to), a, id, answer) // which is answered
 	})
 }
 
 // stepSeries applies an event to a series, or makes one of it, and answers with what it is then; the answer is on
-// record with the event, under the key.
-func (h *Host) stepSeries(event engine.Event, a asked, id string, answer func(SeriesAnswer, error)) {
+// record with the event, under the key. Where what it costs was foreseen for other places it is not answered.
+func (h *Host) stepSeries(event engine.Event, a asked, id string, answer func(SeriesAnswer, error)) error {
 	var result *SeriesAnswer
 	err := h.step(event, a, func(list []news, err error) (outcome, bool) {
+		if isForeseenElsewhere(err) {
+			return outcome{}, false
+		}
 		if err != nil {
 			return outcomeOf(Answer{}, err)
 		}
@@ -145,6 +165,9 @@ func (h *Host) stepSeries(event engine.Event, a asked, id string, answer func(Se
 		}
 		return outcome{Series: result}, true
 	})
+	if isForeseenElsewhere(err) {
+		return err
+	}
 	h.whenDurable(func(failed error) {
 		if failed = cmp.Or(failed, err); failed != nil {
 			answer(SeriesAnswer{}, failed)
@@ -152,6 +175,7 @@ func (h *Host) stepSeries(event engine.Event, a asked, id string, answer func(Se
 		}
 		answer(*result, nil)
 	})
+	return err
 }
 
 // seriesAnswer returns the answer about a series as it is, with offers if that is asked for.

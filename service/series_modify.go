@@ -93,20 +93,40 @@ func (h *Host) ModifySeries(ctx context.Context, ask Ask, id string, x SeriesEdi
 			return *was, nil
 		}
 	}
-	return call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) {
-		a := ask.asked()
-		a.id = id
-		if h.seriesAgain(a, answer) {
-			return
+	return call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) { h.changeSeries(ask, id, &x, &checked, answer) })
+}
+
+// changeSeries is ModifySeries of the loop.
+func (h *Host) changeSeries(ask Ask, id string, x *SeriesEdit, checked *berth.Request, answer func(SeriesAnswer, error)) {
+	a := ask.asked()
+	a.id = id
+	if h.seriesAgain(a, answer) || h.bounded.waits(a.key, func() { h.changeSeries(ask, id, x, checked, answer) }) {
+		return
+	}
+	defer h.inOneMoment()()
+	first, err := h.seriesChange(id, x, checked)
+	switch {
+	case err != nil:
+		h.denySeries(a, err, answer)
+		return
+	case !h.isBounded(&first):
+		_ = h.stepSeries(first, a, id, answer) // which is answered
+		return
+	}
+	h.ahead(a.key, ask.By.User, func(berth.Time) engine.Event {
+		if now, err := h.seriesChange(id, x, checked); err == nil {
+			return now
 		}
-		defer h.inOneMoment()()
-		event, err := h.seriesChange(id, &x, &checked)
+		return first
+	}, func(look *lookedAhead) error {
+		now, err := h.seriesChange(id, x, checked)
 		if err != nil {
 			h.denySeries(a, err, answer)
-			return
+			return nil
 		}
-		h.stepSeries(event, a, id, answer)
-	})
+		now.Foreseen = look.foreseen
+		return h.stepSeries(now, a, id, answer)
+	}, func(err error) { h.denySeries(a, err, answer) })
 }
 
 // seriesChange returns the event that an edit of a series comes to. Who may ask, and where it may be, was checked.

@@ -107,7 +107,11 @@ func (h *Host) askShadow(k *keeper, j *ShadowJob) {
 	}
 	h.see(k.name, j, false)
 	if j.Left == "" {
-		h.tell(k, engine.Submit(request))
+		event := engine.Submit(request)
+		if h.core.engine.BoundsCost(&event) { // what is only compared delays no job
+			event.Foreseen = &engine.Foreseen{Admitted: true}
+		}
+		h.tell(k, event)
 	}
 }
 

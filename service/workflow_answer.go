@@ -105,7 +105,7 @@ func (h *Host) stepFlow(event engine.Event, a asked, id string, offers []engine.
 // planFails reports whether an error is that of a plan that does not hold any more.
 func planFails(err error) bool {
 	e, is := errors.AsType[*berth.Error](err)
-	return is && e.Code == berth.Conflict && e.Field == "plan"
+	return is && e.Code == berth.Conflict && (e.Field == "plan" || e.Field == "foreseen")
 }
 
 // denyFlow answers with an error, which is remembered.

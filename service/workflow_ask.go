@@ -151,7 +151,7 @@ func (h *Host) decideFlow(a asked, w *berth.Workflow, unable map[string]string, 
 		h.denyFlow(a, err, answer)
 		return
 	}
-	if !h.isSmall(w) {
+	if !h.isSmall(w) || h.isBounded(new(engine.SubmitWorkflow(w))) {
 		h.planFlow(a, w, unable, wanted, answer)
 		return
 	}

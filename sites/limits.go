@@ -36,7 +36,7 @@ func (r *reader) limits(v *value, path string) {
 			{"sites", "", func(v *value, path string) { r.accessible(v, path, &access) }},
 		}
 		for i, kind := range policy.LimitKinds {
-			keys = append(keys, key{string(kind.Name), "", r.limit(kind.Unit, &values[i], &given[i])})
+			keys = append(keys, key{string(kind.Name), "", r.limit(kind, &values[i], &given[i])})
 		}
 		r.group(v, path, "a limit", keys...)
 		r.scoped(v, path, scope)
@@ -120,14 +120,14 @@ func (r *reader) limitedPartition(v *value, path string, to *string) {
 }
 
 // limit reads the value of a limit, or that there is none.
-func (r *reader) limit(unit policy.Unit, to *int64, given *bool) func(v *value, path string) {
+func (r *reader) limit(kind policy.LimitKind, to *int64, given *bool) func(v *value, path string) {
 	return func(v *value, path string) {
 		*given = true
 		if v.Kind == isText && v.Text == noLimit {
 			*to = policy.NoLimit
 			return
 		}
-		switch unit {
+		switch kind.Unit {
 		case policy.InSeconds:
 			measured(r, to, durationExample, func(text string) (int64, error) {
 				d, err := duration(text)
@@ -138,7 +138,11 @@ func (r *reader) limit(unit policy.Unit, to *int64, given *bool) func(v *value, 
 		case policy.InPermille:
 			decimal(r, to, 1, 1000)(v, path)
 		case policy.InPESeconds:
-			if whole(r, to, 1, 1<<30)(v, path); *to > 0 {
+			least := int64(1)
+			if kind.Name == policy.LimitIdle {
+				least = 0
+			}
+			if whole(r, to, least, 1<<30)(v, path); *to > 0 {
 				*to *= 3600
 			}
 		case policy.InRate:
@@ -146,7 +150,7 @@ func (r *reader) limit(unit policy.Unit, to *int64, given *bool) func(v *value, 
 		case policy.InBytes:
 			measured(r, to, sizeExample, bytesize.Bytes)(v, path)
 		default:
-			panic("sites: a limit of unknown unit " + string(unit))
+			panic("sites: a limit of unknown unit " + string(kind.Unit))
 		}
 	}
 }

@@ -86,6 +86,8 @@ limits:
   hold: 1h
   active: 0
   no_show: 4
+  delay: 30m
+  idle: 0
   share: 0.5
   reservations: 3
   pe_hours: 2
@@ -102,7 +104,7 @@ limits:
 	}
 	values := map[policy.LimitName]int64{
 		policy.LimitLead: 30 * 86400, policy.LimitLength: policy.NoLimit, policy.LimitHold: 3600, policy.LimitActive: 0, policy.LimitShare: 500,
-		policy.LimitReservations: 3, policy.LimitNoShow: 4, policy.LimitPESeconds: 7200, policy.LimitRate: 500, policy.LimitBurst: 7, policy.LimitStreams: 8,
+		policy.LimitReservations: 3, policy.LimitNoShow: 4, policy.LimitDelay: 1800, policy.LimitIdle: 0, policy.LimitPESeconds: 7200, policy.LimitRate: 500, policy.LimitBurst: 7, policy.LimitStreams: 8,
 		policy.LimitRequest: 1 << 20, policy.LimitRemembered: 2_000_000,
 	}
 	want := policy.EachUser(values)
@@ -244,7 +246,7 @@ var good = map[string]string{
 	"limits of accounts and partitions": "sites: [{name: a, pes: 4, partitions: [{name: gpu}]}]\nlimits: [{partition: gpu, share: 0.25, lead: 7d, length: 24h, hold: 1h, active: 9, pe_hours: 7}, " +
 		"{account: phys, active: 20, reservations: 30, pe_hours: 10000}, {account: phys, role: operator, active: none}]",
 	"limits of QOS and of each": "sites: [{name: a, pes: 4, partitions: [{name: gpu}]}]\nlimits: [{qos: high, share: 0.25, no_show: none, reservations: 3}, " +
-		"{account: \"*\", active: 3}, {qos: \"*\", role: user, no_show: 2}, {partition: \"*\", lead: 7d}]",
+		"{account: \"*\", active: 3}, {qos: \"*\", role: user, no_show: 2, delay: 1h, idle: 0}, {partition: \"*\", lead: 7d, delay: none, idle: 500}]",
 	"limits of a partition that a site describes": "sites: [{name: a, adapter: {kind: slurm}}]\nlimits: [{partition: gpu, share: 0.25}]",
 	"policies": "sites: [{name: a, pes: 1}]\npolicies: {order: fcfs, admit: [all], every: 4m, seed: 0, dpsar: {sd: 0}}",
 }

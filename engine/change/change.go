@@ -84,7 +84,7 @@ type Change struct {
 	Outage      *berth.Outage      `json:"outage,omitempty"`
 	Until       berth.Time         `json:"until,omitempty"`
 	Moved       []berth.Allotment  `json:"moved,omitempty"`
-	Terms       *berth.Terms       `json:"terms,omitempty"`     // Moved, Modified: from now on; nil if they stay
+	Terms       *berth.Terms       `json:"terms,omitempty"`     // Moved, Modified: from now on; Extended: what it was foreseen to cost; nil if they stay
 	Stocks      []berth.Allotment  `json:"stocks,omitempty"`    // Moved, Modified, Staged
 	Transfers   []berth.Transfer   `json:"transfers,omitempty"` // Moved, Modified, Staged
 	PEs         []berth.PESet      `json:"pes,omitempty"`       // by part

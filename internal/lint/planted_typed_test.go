@@ -348,7 +348,7 @@ func TestOwnerRuleSeesFaultsPlantedInTheEngine(t *testing.T) {
 		{`func (e *Entry) Drop() { e.r.Stocks = nil }`, "(*Entry).Drop writes e.r.Stocks, the state's r"},
 		{`func (s *State) Lose() { s.outages[0].Until = 0 }`, "(*State).Lose writes s.outages[0].Until, the state's Until"},
 		{`func (s *State) Take(b calendar.Block) error { return s.pools[0].calendar.Add(b) }`, "(*State).Take writes s.pools[0].calendar, the state's calendar"},
-		{`func (s *State) Later(e *Entry, until berth.Time) error { return s.extend(e, until) }`, "(*State).Later calls extend, which writes the state"},
+		{`func (s *State) Later(e *Entry) error { return s.extend(e, nil) }`, "(*State).Later calls extend, which writes the state"},
 		{`func (t *Trial) Keep() { t.log = nil }`, "(*Trial).Keep writes t.log, the state's log"},
 		{`func (s *State) When(e *Entry) berth.Time { return max(s.now, e.Start()) }`, ""},
 	} {

@@ -130,6 +130,8 @@ func Terms(c *Coder, t *berth.Terms) {
 	Int(c, 2, &t.Extended)
 	Int(c, 3, &t.Deadline)
 	Int(c, 4, &t.Expires)
+	Int(c, 5, &t.Delay)
+	Int(c, 6, &t.Idle)
 	c.End()
 }
 

@@ -54,6 +54,20 @@ func event(c *wire.Coder, e *engine.Event) {
 	wire.Int(c, 19, &e.First)
 	wire.Int(c, 20, &e.Last)
 	wire.List(c, 21, &e.Requests, wire.Request)
+	wire.Pointer(c, 22, &e.Foreseen, foreseen)
+	c.End()
+}
+
+func foreseen(c *wire.Coder, f *engine.Foreseen) {
+	wire.List(c, 1, &f.Places, wire.Allotment)
+	wire.Int(c, 2, &f.Cost.Delayed)
+	wire.Int(c, 3, &f.Cost.Sum)
+	wire.Int(c, 4, &f.Cost.Largest)
+	wire.Int(c, 5, &f.Cost.Idle)
+	wire.Int(c, 6, &f.Cost.Followed)
+	wire.Bool(c, 7, &f.Cost.Complete)
+	wire.Uint(c, 8, &f.Record)
+	wire.Bool(c, 9, &f.Admitted)
 	c.End()
 }
 

@@ -266,6 +266,10 @@ func (x *search) scarce(p *pool, q calendar.Query) *take {
 func (x *search) complete(t *state.Trial, allotments []berth.Allotment) Place {
 	place := Place{Allotments: allotments}
 	place.Terms = berth.Terms{Extended: x.extended, Deadline: x.deadline, Variants: make([]berth.Variant, len(allotments))}
+	if x.again != nil {
+		was := x.again.Terms()
+		place.Terms.Delay, place.Terms.Idle = was.Delay, was.Idle
+	}
 	for part := range allotments {
 		place.Terms.Variants[part] = x.chosen(part, &allotments[part])
 	}

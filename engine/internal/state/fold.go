@@ -138,7 +138,7 @@ func (s *State) foldLive(c *change.Change, e *Entry) error {
 		s.dropNoShow(e)
 		return nil
 	case change.Extended:
-		return s.extend(e, c.Until)
+		return s.extend(e, c)
 	case change.Shortened:
 		return s.shorten(e, c.Until)
 	case change.Vacated:

@@ -137,8 +137,8 @@ func (s *State) dropNoShow(e *Entry) {
 
 // extend lets the only part of a reservation last until a later end, with its
 // stocks. The window of its terms goes with it.
-func (s *State) extend(e *Entry, until berth.Time) error {
-	a := &e.r.Allotments[0]
+func (s *State) extend(e *Entry, c *change.Change) error {
+	a, until := &e.r.Allotments[0], c.Until
 	if len(e.r.Allotments) > 1 || until <= a.End || e.vacant {
 		return fmt.Errorf("it cannot be extended to %d", until)
 	}
@@ -161,6 +161,9 @@ func (s *State) extend(e *Entry, until berth.Time) error {
 	if len(e.r.Terms.Variants) > 0 {
 		e.r.Terms.Extended += until.Sub(a.End)
 		e.r.Terms.Deadline = max(e.r.Terms.Deadline, until)
+	}
+	if c.Terms != nil {
+		e.r.Terms.Delay, e.r.Terms.Idle = c.Terms.Delay, c.Terms.Idle
 	}
 	a.End = until
 	e.r.Generation++

@@ -280,7 +280,7 @@ func (s *State) sound(r *berth.Reservation) error {
 	if !r.Expires.Valid() || r.Missing < 0 || r.Missing > berth.MaxPEs {
 		return fmt.Errorf("reservation %q expires at %d and lacks %d PEs", r.Request.ID, r.Expires, r.Missing)
 	}
-	if t := &r.Terms; len(t.Variants) > 0 && (len(t.Variants) != len(r.Request.Parts) || t.Extended < 0 || t.Extended >= 2*berth.TimeLimit || !t.Deadline.Valid() || !t.Expires.Valid()) {
+	if t := &r.Terms; len(t.Variants) > 0 && (len(t.Variants) != len(r.Request.Parts) || t.Extended < 0 || t.Delay < 0 || t.Idle < 0 || t.Extended >= 2*berth.TimeLimit || !t.Deadline.Valid() || !t.Expires.Valid()) {
 		return fmt.Errorf("the terms of reservation %q are %+v", r.Request.ID, *t)
 	}
 	for _, v := range r.Terms.Variants {
