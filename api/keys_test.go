@@ -245,6 +245,9 @@ func TestAKeyRemembersItsAnswer(t *testing.T) {
 	each, _, _ = strings.Cut(each, "\n")
 	ask(http.StatusCreated, "POST", "/v1/series", weekly(100, 2)) // which is refused
 	ask(http.StatusUnprocessableEntity, "POST", "/v1/series", weekly(1, 0))
+	ask(http.StatusOK, "POST", "/v1/series/"+each+"/modify", `{"from":2,"by":60}`)
+	ask(http.StatusOK, "POST", "/v1/series/"+each+"/modify", `{"npe":100}`) // which is refused
+	ask(http.StatusNotFound, "POST", "/v1/series/none/modify", `{"by":60}`)
 	ask(http.StatusOK, "POST", "/v1/series/"+each+"/cancel", `{"from":3}`)
 	ask(http.StatusNotFound, "POST", "/v1/series/none/cancel", "")
 
@@ -260,7 +263,7 @@ func TestAKeyRemembersItsAnswer(t *testing.T) {
 	}
 	for e := range of {
 		want := " done mistaken"
-		if slices.Contains([]string{"post /v1/requests", "post /v1/offers/{id}/hold", "patch /v1/reservations/{id}", "post /v1/reservations/{id}/extend", "post /v1/workflows", "post /v1/workflows/{id}/retry", "post /v1/series"}, e) {
+		if slices.Contains([]string{"post /v1/requests", "post /v1/offers/{id}/hold", "patch /v1/reservations/{id}", "post /v1/reservations/{id}/extend", "post /v1/workflows", "post /v1/workflows/{id}/retry", "post /v1/series", "post /v1/series/{id}/modify"}, e) {
 			want = " done refused mistaken"
 		}
 		if used[e] != want {

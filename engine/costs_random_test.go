@@ -111,9 +111,19 @@ func (d *dear) event() engine.Event {
 		}
 	}
 	slices.Sort(live)
-	what := rapid.SampledFrom([]string{"submit", "submit", "modify", "extend", "cancel", "confirm", "series", "workflow", "down", "up"}).Draw(t, "event")
+	what := rapid.SampledFrom([]string{"submit", "submit", "modify", "extend", "cancel", "confirm", "series", "series_modify", "series_modify", "workflow", "down", "up"}).Draw(t, "event")
 	if len(live) == 0 && (what == "modify" || what == "extend" || what == "cancel" || what == "confirm") {
 		what = "submit"
+	}
+	var of []string // series
+	for s := range d.e.Reservations() {
+		if ref := s.Request.Series; ref != nil && s.State != berth.Active && !slices.Contains(of, ref.Series) {
+			of = append(of, ref.Series)
+		}
+	}
+	slices.Sort(of)
+	if len(of) == 0 && what == "series_modify" {
+		what = "series"
 	}
 	site := rapid.SampledFrom(d.config.Sites).Draw(t, "site")
 	pool := berth.PoolID(site.Name, site.Pools[0].Name)
@@ -136,6 +146,19 @@ func (d *dear) event() engine.Event {
 		s := series(r.ID, d.now, r.Ready, 70, 3, rapid.IntRange(1, 3).Draw(t, "least"), r.Parts[0].Variants[0].NPE, r.Parts[0].Variants[0].Duration)
 		s.Request.User, s.Request.Role, s.Request.Account, s.Request.Hold = r.User, r.Role, r.Account, r.Hold
 		return engine.SubmitSeries(s)
+	case "series_modify":
+		id, by := rapid.SampledFrom(of).Draw(t, "of"), berth.Duration(rapid.IntRange(-60, 40).Draw(t, "by"))
+		var list []berth.Request
+		for n := 1; n <= 3; n++ {
+			if s, is := d.e.Reservation(berth.OccurrenceID(id, n)); is && s.State != berth.Active {
+				own := *s.Request.Clone()
+				length := own.Deadline.Sub(own.Ready)
+				own.Arrival, own.Role, own.Ready = d.now, r.Role, max(own.Ready.Add(by), d.now)
+				own.Deadline = own.Ready.Add(length)
+				list = append(list, own)
+			}
+		}
+		return engine.ModifySeries(id, list, nil)
 	case "workflow":
 		w := diamond(r.ID, d.now, berth.Forever)
 		w.User, w.Role, w.Hold = r.User, r.Role, r.Hold
@@ -162,7 +185,7 @@ func gave(changes []change.Change, event *engine.Event) (given, dear bool) {
 		switch {
 		case slices.ContainsFunc(refusals, ofCost):
 			return false, true
-		case x.Kind == change.Modified && x.ID == event.ID, x.Kind == change.Extended && x.ID == event.ID,
+		case x.Kind == change.Modified && (x.ID == event.ID || event.Kind == engine.EventModifySeries), x.Kind == change.Extended && x.ID == event.ID,
 			x.Kind == change.Accepted && !x.Reservation.Request.IsJob():
 			given = true
 		}
@@ -256,6 +279,8 @@ func (d *dear) least(event *engine.Event) berth.Duration {
 		r = *event.Request
 	case event.Series != nil:
 		r = event.Series.Request
+	case event.Kind == engine.EventModifySeries:
+		r = event.Requests[0] // the others differ in their windows alone
 	case event.Workflow != nil:
 		r.User, r.Role = event.Workflow.User, event.Workflow.Role
 	default:

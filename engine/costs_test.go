@@ -176,6 +176,65 @@ func TestCostsOfSeriesAndWorkflows(t *testing.T) {
 	}
 }
 
+// Occurrences that change at once are bounded by what all of them cost together, and keep that as what they cost.
+func TestCostsOfASeriesThatChanges(t *testing.T) {
+	for limit, want := range map[int64]string{59: "delay 59<60", 60: ""} {
+		e := costly(t, map[policy.LimitName]int64{policy.LimitDelay: limit})
+		s := series("s", 0, 400, 300, 2, 2, 4, 40) // far behind b
+		s.Request.User = "u"
+		apply(t, e, 0, engine.SubmitSeries(s))
+		var earlier []berth.Request
+		for _, id := range []string{"s.1", "s.2"} {
+			r, is := e.Reservation(id)
+			if !is {
+				t.Fatalf("%s is not promised", id)
+			}
+			own := *r.Request.Clone()
+			own.Ready, own.Deadline = own.Ready-280, own.Deadline-280
+			earlier = append(earlier, own)
+		}
+		changes := apply(t, e, 0, engine.ModifySeries("s", earlier, nil)) // the first delays b by 60 s
+		if want != "" {
+			for _, id := range []string{"s.1", "s.2"} {
+				if got := exceededIn(t, changes, id); got != want {
+					t.Errorf("%s: %s, want %s", id, got, want)
+				}
+			}
+			continue
+		}
+		for _, id := range []string{"s.1", "s.2"} {
+			if r, _ := e.Reservation(id); r.Request.Ready >= 400 && id == "s.1" || r.Terms.Delay != 60 {
+				t.Errorf("%s: %s, it is ready at %d and costs a job %d s", id, kinds(changes), r.Request.Ready, r.Terms.Delay)
+			}
+		}
+	}
+}
+
+// What an open series would cost at its turns is not foreseen: where a limit bounds that it is not taken, and a limit that comes later refuses
+// what has its turn then.
+func TestCostsOfAnOpenSeries(t *testing.T) {
+	s := series("s", 0, 120, 300, 3, 1, 4, 40)
+	s.Request.User, s.Ahead = "u", 150
+	e := costly(t, map[policy.LimitName]int64{policy.LimitDelay: 1000})
+	_, _, err := e.Apply(0, engine.SubmitSeries(s))
+	if coded, is := errors.AsType[*berth.Error](err); !is || coded.Code != berth.Invalid || coded.Field != "ahead" {
+		t.Errorf("asked for where a limit bounds its cost: %v", err)
+	}
+
+	e = costly(t, nil)
+	if _, promised := unfit(t, apply(t, e, 0, engine.SubmitSeries(s))); !promised {
+		t.Fatal("without limits it is not promised")
+	}
+	e, err = engine.Restore(costlyConfig(map[policy.LimitName]int64{policy.LimitDelay: 1000}), e.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := apply(t, e, 300, engine.Wake()) // the second occurrence has its turn
+	if got := exceededIn(t, changes, "s.2"); got != "delay 1000<0" {
+		t.Errorf("at its turn: %s, %s", got, kinds(changes))
+	}
+}
+
 // What cannot be foreseen for all jobs within the bound on the work is refused, whatever the limit; so says the refusal, by a figure
 // within the limit.
 func TestCostsForeseenInPart(t *testing.T) {
