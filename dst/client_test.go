@@ -60,47 +60,68 @@ func (l *life) send(ctx context.Context, user, method, path, body, key string, n
 
 // ask sends a call and takes its answer, or compares it with the one that it had.
 func (w *world) ask(ctx context.Context, l *life, c *call) {
-	wasOver := !c.sent && c.about != "" && w.watcher.isOver(c.about) // a call that was sent before may have been answered then
+	wasOver := w.sends(c)
+	status, answer := l.send(ctx, c.user, c.method, c.path, c.body, c.key, c.number)
+	time.Sleep(w.pause("answer", c.path, c.body, c.key))
+	if w.answered(l, c, status, answer, wasOver) {
+		w.lookAfter(l, c)
+	}
+}
+
+// sends notes that a call is sent, and reports whether what it is about was over, as its client has heard.
+func (w *world) sends(c *call) (wasOver bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wasOver = !c.sent && c.about != "" && w.watcher.isOver(c.about) // a call that was sent before may have been answered then
 	if c.sent = true; c.first == 0 {
 		c.first = time.Now().UnixNano()
 	}
 	if c.status == 0 {
 		c.sendings++
 	}
-	status, answer := l.send(ctx, c.user, c.method, c.path, c.body, c.key, c.number)
-	time.Sleep(w.pause("answer", c.path, c.body, c.key))
+	return wasOver
+}
+
+// answered takes an answer, and reports whether it is the first one and says that it was done.
+func (w *world) answered(l *life, c *call, status int, answer string, wasOver bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch {
 	case status == 0:
-		return
 	case c.status == 0:
 		if status == http.StatusInternalServerError {
 			w.fault("%s %s %s: %d %s", c.method, c.path, c.body, status, answer)
 		}
 		if !final(status) {
-			return
+			return false
 		}
 		c.status, c.answer, c.at = status, answer, time.Now()
 		w.learn(c)
 		w.heard(c, wasOver)
-		if status < 300 {
-			for _, f := range c.features {
-				l.note(f)
-			}
-			w.lookAfter(l, c)
+		if status >= 300 {
+			return false
 		}
+		for _, f := range c.features {
+			l.note(f)
+		}
+		return true
 	case c.key != "" && (status != c.status || answer != c.answer) && (final(status) || status == http.StatusUnprocessableEntity):
 		w.fault("%s %s %s under %s is answered %d %s, and was answered %d %s", c.method, c.path, c.body, c.key, status, answer, c.status, c.answer)
 	}
+	return false
 }
 
 // together has clients ask at the same time, and lets the service do what it does at once.
 func (w *world) together(n int) {
 	l := w.life
 	first := len(w.calls)
+	w.mu.Lock()
 	for range n {
 		c := w.newCall()
 		w.calls = append(w.calls, c)
 	}
+	looked, looks := len(w.looked), w.looks()
+	w.mu.Unlock()
 	for _, c := range w.calls[first:] {
 		times, patience := 1, time.Duration(0)
 		if w.plan.has(faultRepeat) && c.key != "" && w.driver.IntN(4) == 0 {
@@ -125,8 +146,7 @@ func (w *world) together(n int) {
 			})
 		}
 	}
-	looked := len(w.looked)
-	for _, at := range w.looks() {
+	for _, at := range looks {
 		late := time.Duration(w.reads.Int64N(int64(12 * time.Millisecond)))
 		l.asking.Go(func() {
 			time.Sleep(late)
@@ -134,6 +154,8 @@ func (w *world) together(n int) {
 		})
 	}
 	w.moment()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, at := range w.looked[looked:] {
 		w.record("look %s: %d %+v", at.path, at.status, at.seen)
 	}

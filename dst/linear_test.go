@@ -265,12 +265,14 @@ func (w *world) looks() (all []*look) {
 
 // see has a client look.
 func (w *world) see(l *life, at *look) {
-	w.readers.Lock()
+	w.mu.Lock()
 	w.looked = append(w.looked, at)
-	w.readers.Unlock()
+	w.mu.Unlock()
 	asked := time.Now().UnixNano()
 	status, answer := l.send(l.ctx, at.user, http.MethodGet, at.path, "", "", 0)
 	time.Sleep(w.pause("looked", at.path))
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	at.asked, at.heard, at.status, at.seen = asked, time.Now().UnixNano(), status, sights(answer)
 	if status == http.StatusInternalServerError {
 		w.fault("GET %s: %d %s", at.path, status, answer)

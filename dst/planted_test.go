@@ -99,10 +99,13 @@ var planted = []plantedFault{
 	{about: "a limit is not asked for by an extension", seed: 77, says: "allows", plant: func() *plant {
 		return unlimited(func(r *http.Request, _ []byte) bool { return strings.HasSuffix(r.URL.Path, "/extend") })
 	}},
+	{about: "a limit is not asked for by a modification", seed: 170, says: "allows", plant: func() *plant {
+		return unlimited(func(r *http.Request, _ []byte) bool { return r.Method == http.MethodPatch })
+	}},
 	{about: "a limit is not asked for by an array", seed: 19, says: "allows", plant: func() *plant { return unlimited(asksFor("/v1/requests", `"array"`)) }},
 	{about: "a limit is not asked for by a hold", seed: 19, says: "allows", plant: func() *plant { return unlimited(asksFor("/v1/requests", `"hold"`)) }},
 	{about: "a limit is not asked for by a series", seed: 7, says: "allows", plant: func() *plant { return unlimited(asksFor("/v1/series", "")) }},
-	{about: "the reservations of others are cancelled", seed: 1, plant: func() *plant {
+	{about: "the reservations of others are cancelled", seed: 2, plant: func() *plant {
 		return promoting(func(r *http.Request) bool {
 			return r.Method == http.MethodDelete && strings.HasPrefix(r.URL.Path, "/v1/reservations/")
 		})

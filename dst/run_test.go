@@ -168,7 +168,7 @@ func (w *world) misfortune(fault string) {
 	case faultStream:
 		w.watcher.breakOff()
 	case faultClock:
-		w.offset = time.Duration(rng.IntN(5)-2) * pick(rng, []time.Duration{time.Second, time.Minute, time.Hour})
+		w.offset.Store(int64(time.Duration(rng.IntN(5)-2) * pick(rng, []time.Duration{time.Second, time.Minute, time.Hour})))
 	default:
 		for _, what := range siteFaults[fault] {
 			if rng.IntN(2) == 0 {
@@ -212,7 +212,7 @@ func (w *world) settle() {
 		disk.Fail(0, "")
 		disk.FailSyncs(0)
 	}
-	w.offset = 0
+	w.offset.Store(0)
 	for _, p := range w.ports {
 		for n := range 3 {
 			p.fake.Unbook(fmt.Sprint("other", n))

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,12 +43,13 @@ type world struct {
 	ports  []*port
 
 	kept   keeping
-	offset time.Duration // of the clock of the machine
+	offset atomic.Int64 // of the clock of the machine, in nanoseconds
 	life   *life
 	lives  int
 	events int
 
-	calls    []*call // in the order in which they were made
+	mu       sync.Mutex // of what clients hear
+	calls    []*call    // in the order in which they were made
 	ids      []string
 	offers   []string
 	offered  map[string]*call // by offer
@@ -57,7 +59,6 @@ type world struct {
 	tasked   []string // reservations in which something is to run
 	watcher  *watcher
 	receiver *receiver
-	readers  sync.Mutex
 	looked   []*look // in the order in which they were asked
 
 	trace  []string // what happened, a line each
@@ -252,7 +253,7 @@ func (k *onDisk) fall(l *life, store journal.Store) error {
 func (w *world) draw(purpose string) *rand.Rand { return stream.New(w.seed, purpose).Rand() }
 
 // clock is the time of the service's machine, which can be wrong.
-func (w *world) clock() time.Time { return time.Now().Add(w.offset) }
+func (w *world) clock() time.Time { return time.Now().Add(time.Duration(w.offset.Load())) }
 
 // now is the right time.
 func (w *world) now() berth.Time { return berth.Time(time.Now().Unix()) }
