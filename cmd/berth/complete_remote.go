@@ -92,6 +92,11 @@ func reservationWords(ctx context.Context, c *client.Client, states, but []strin
 
 // offerNames offers the names of reservations, over or not, for a flag.
 func (r *remote) offerNames(cmd *cobra.Command, flag string) {
+	r.offerUsed(cmd, flag, func(one *form.Reservation) string { return one.Name })
+}
+
+// offerUsed offers for a flag, if a command has it, what reservations, over or not, have of something; empty is nothing.
+func (r *remote) offerUsed(cmd *cobra.Command, flag string, word func(*form.Reservation) string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, r.offer(func(ctx context.Context, c *client.Client, _ *cobra.Command, _ []string, typed string) []string { // fails for unknown flags only
 		var offered []string
 		looked := 0
@@ -99,8 +104,9 @@ func (r *remote) offerNames(cmd *cobra.Command, flag string) {
 			if err != nil || looked == maxLookedAt || len(offered) == maxOffered {
 				break
 			}
-			if looked++; one.Name != "" && strings.HasPrefix(one.Name, typed) && !slices.Contains(offered, one.Name) {
-				offered = append(offered, one.Name)
+			looked++
+			if has := word(&one); has != "" && strings.HasPrefix(has, typed) && !slices.Contains(offered, has) {
+				offered = append(offered, has)
 			}
 		}
 		return offered
@@ -151,8 +157,11 @@ func (r *remote) offerNodes(cmd *cobra.Command) {
 	})
 }
 
-// offerSiteFlags offers what the sites of a service have for those flags that a command has of it: of the site that is given, or of all.
+// offerSiteFlags offers what the sites of a service have for those flags that a command has of it: of the site that is given, or of all. Sites do not tell
+// their accounts and QOS: those are offered that one's reservations have named.
 func (r *remote) offerSiteFlags(cmd *cobra.Command) {
+	r.offerUsed(cmd, "account", func(one *form.Reservation) string { return one.Account })
+	r.offerUsed(cmd, "qos", func(one *form.Reservation) string { return one.QOS })
 	for flag, words := range map[string]func(s *form.Site) []string{
 		"site": func(s *form.Site) []string { return []string{s.Name} },
 		"pool": func(s *form.Site) (names []string) {
