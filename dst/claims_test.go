@@ -230,12 +230,16 @@ func (w *world) raised() (n int) {
 	return n
 }
 
-// seriesCall asks for a series, or gives back some of one.
+// seriesCall asks for a series, changes all of one, or gives back some of it.
 func (w *world) seriesCall(c *call, id string) {
 	rng := w.driver
 	c.features = []string{featureSeries}
 	if rng.IntN(4) == 0 {
 		c.path, c.about = "/v1/series/"+id+"/cancel", id
+		if c.number%2 == 0 { // all that is to come changes, or none
+			c.path, c.body = "/v1/series/"+id+"/modify", fmt.Sprintf(`{"by":%d}`, 60*(c.number%5+1))
+			return
+		}
 		if c.body = "{}"; rng.IntN(2) == 0 {
 			from := 1 + rng.IntN(3)
 			c.body = fmt.Sprintf(`{"from":%d,"to":%d}`, from, from)
