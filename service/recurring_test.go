@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -11,6 +12,10 @@ import (
 // most mostReturns times.
 func TestReturnsOfOthersAreBounded(t *testing.T) {
 	const day = 24 * 3600
+	e, err := engine.New(engine.Config{Sites: []berth.Site{{Name: "s", Pools: []berth.Pool{{Name: "p", PEs: 1, Binding: berth.Late}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		each     site.Period
 		foreseen berth.Time // nothing that is asked for ends later
@@ -24,7 +29,7 @@ func TestReturnsOfOthersAreBounded(t *testing.T) {
 	} {
 		k := &keeper{foreseen: c.foreseen}
 		b := &site.Booking{Name: "maint", Start: 100, End: 200, Repeat: site.Repeat{Each: c.each}}
-		var h Host
+		h := Host{core: &Core{engine: e}}
 		n, last := 0, berth.Time(-1)
 		h.takeAll(k, b, c.foreseen.Add(foreseeAgain-foresight), func(_ string, _ []site.Share, from, until berth.Time) {
 			if until != from.Add(100) || from <= last {
