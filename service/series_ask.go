@@ -38,19 +38,24 @@ func (h *Host) SubmitSeries(ctx context.Context, ask Ask, s berth.Series) (Serie
 		err = h.admit(ctx, &s.Request)
 	}
 	if err != nil {
-		switch was, failed := h.RecallSeries(ctx, ask); {
-		case failed != nil:
-			return SeriesAnswer{}, failed
-		case was == nil:
-			return SeriesAnswer{}, h.Refuse(ctx, ask, err)
-		default:
-			return *was, nil
-		}
+		return h.wrongSeries(ctx, ask, err)
 	}
 	if s.ID == "" {
 		s.ID = h.newID()
 	}
 	return call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) { h.decideSeries(ask, &s, answer) })
+}
+
+// wrongSeries answers what is wrong with what was asked, unless something was answered under its key before.
+func (h *Host) wrongSeries(ctx context.Context, ask Ask, wrong error) (SeriesAnswer, error) {
+	switch was, err := h.RecallSeries(ctx, ask); {
+	case err != nil:
+		return SeriesAnswer{}, err
+	case was == nil:
+		return SeriesAnswer{}, h.Refuse(ctx, ask, wrong)
+	default:
+		return *was, nil
+	}
 }
 
 // decideSeries is SubmitSeries of the loop.

@@ -84,14 +84,7 @@ func (h *Host) ModifySeries(ctx context.Context, ask Ask, id string, x SeriesEdi
 		}
 	}
 	if err != nil {
-		switch was, failed := h.RecallSeries(ctx, ask); {
-		case failed != nil:
-			return SeriesAnswer{}, failed
-		case was == nil:
-			return SeriesAnswer{}, h.Refuse(ctx, ask, err)
-		default:
-			return *was, nil
-		}
+		return h.wrongSeries(ctx, ask, err)
 	}
 	return call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) { h.changeSeries(ask, id, &x, &checked, answer) })
 }
