@@ -27,6 +27,7 @@ import (
 	"github.com/berth-hpc/berth/journal/record"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/notice"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -336,6 +337,8 @@ type goldenWriter struct {
 	told  int // answers about them
 	// series are the series so far, and seriesTold the answers about them.
 	series, seriesTold int
+	// foreseen is how many events were foreseen to cost jobs something.
+	foreseen int
 	// hauled is how many live tasks that move data were seen, between events.
 	hauled int
 	timely int // how often a notice was told that follows from the time alone, and its request was not over
@@ -361,8 +364,12 @@ func (w *goldenWriter) configs() []engine.Config {
 	}
 	ahead := slices.Clone(sites)
 	ahead[1].Pools = []berth.Pool{{Name: "late", PEs: 6, Binding: berth.Late, NameAhead: 200}}
+	costs := policy.Limits{
+		{Scope: policy.Scope{User: "bob"}, Name: policy.LimitDelay, Value: 900}, {Scope: policy.Scope{User: "bob"}, Name: policy.LimitIdle, Value: 20_000},
+		{Scope: policy.Scope{QOS: policy.Every}, Name: policy.LimitLength, Value: 500},
+	}
 	return []engine.Config{
-		{Sites: sites, Staging: engine.StagingBefore, Explain: true, Jobs: "easy", Preempt: true, Immediate: engine.ImmediateQueue},
+		{Sites: sites, Staging: engine.StagingBefore, Explain: true, Jobs: "easy", Preempt: true, Immediate: engine.ImmediateQueue, Limits: costs},
 		{Sites: sites, Trigger: engine.TriggerOnPeriod, Period: 60, Jobs: "conservative", Preempt: true, Overrun: engine.OverrunRunOn, Uplink: 1500},
 		{Sites: ahead, Order: "edf", Trigger: engine.TriggerOnInstant, Jobs: "conservative", Immediate: engine.ImmediateQueue, Users: []berth.User{{ID: "ann", Priority: 2}}},
 	}
@@ -426,8 +433,8 @@ func (w *goldenWriter) write() {
 	if whole, err := history(context.Background(), w.store); err != nil || hooksHash(whole) != hooksHash(w.core) {
 		w.t.Errorf("hooks are others when the records are followed (%v)", err)
 	}
-	if w.told == 0 || w.hauled == 0 || w.seriesTold == 0 {
-		w.t.Errorf("%d answers are about workflows, %d about series, %d tasks move data; want some", w.told, w.seriesTold, w.hauled)
+	if w.told == 0 || w.hauled == 0 || w.seriesTold == 0 || w.foreseen == 0 {
+		w.t.Errorf("%d answers are about workflows, %d about series, %d tasks move data, %d events cost jobs something; want some", w.told, w.seriesTold, w.hauled, w.foreseen)
 	}
 }
 
@@ -519,6 +526,14 @@ func (w *goldenWriter) move() {
 func (w *goldenWriter) step() {
 	w.now += berth.Time(w.rng.IntN(90))
 	event := w.draw()
+	if w.core.engine.BoundsCost(&event) {
+		if foreseen, err := w.core.engine.Foresee(&event, engine.Foresight{From: w.now}); err == nil {
+			foreseen.Record, foreseen.Admitted = w.core.position.Number, w.rng.IntN(8) == 0
+			if event.Foreseen = foreseen; foreseen.Cost.Delayed > 0 {
+				w.foreseen++
+			}
+		}
+	}
 	a := asked{id: subject(&event)}
 	done := w.core.apply(w.now, &event)
 	for _, n := range done.news {
@@ -543,7 +558,7 @@ func (w *goldenWriter) step() {
 			w.told++
 		} else if s := w.core.series.byID[a.id]; s != nil {
 			w.core.tell(&a, keyName{}, &outcome{Series: &SeriesAnswer{
-				Series: s.view(w.core.card), Offers: []OccurrenceOffers{{Number: 2, Offers: []Offer{{ID: "5d1c", Expires: w.now + 9, Offer: engine.Offer{Difference: engine.OfferLater, Request: s.s.Requests()[0]}}}}},
+				Series: s.view(w.core.card), Offers: []OccurrenceOffers{{Number: 2, Offers: []Offer{{ID: "5d1c", Expires: w.now + 9, Offer: engine.Offer{Difference: engine.OfferLater, Request: s.s.Requests()[0]}, Cost: &engine.Cost{Delayed: 2, Sum: 90, Largest: 60, Idle: 3600, Followed: 7, Complete: true}}}}},
 			}})
 			w.seriesTold++
 		} else {
@@ -599,6 +614,7 @@ func (w *goldenWriter) request(id string) *berth.Request {
 		r.Site = "managed"
 		r.Nodelist, r.Exclude = "n[0-5]", "n2"
 		r.Parts[0].Only = []berth.PoolPEs{{Resource: berth.PoolID("managed", "early"), PEs: berth.NewPESet(berth.Run{Lo: 0, Hi: 6})}}
+		r.QOS = "high"
 		r.Parts[0].Never = []berth.PoolPEs{{Resource: berth.PoolID("managed", "early"), PEs: berth.PEsOf(2)}}
 	}
 	return &r
