@@ -30,8 +30,8 @@ export function usePaper(): boolean {
   return printing;
 }
 
-/** Stamp is a time or a period that breaks between its dates and its hours alone. */
-export const Stamp = ({ of }: { of: string }) => <span className="stamp">{(of.match(/[A-Z][a-z]{2} \d{4}-\d\d-\d\d|\d\d:\d\d – \d\d:\d\d|\S+/g) ?? []).map((word, i) => <Fragment key={i}>{i > 0 && ' '}<span>{word}</span></Fragment>)}</span>;
+/** Stamp is a time or a period that breaks between its date and its hours alone, and not at the dashes of a date. */
+export const Stamp = ({ of }: { of: string }) => <span className="stamp">{of.split(' ').map((word, i) => <Fragment key={i}>{i > 0 && ' '}<span>{word}</span></Fragment>)}</span>;
 
 interface Told { by: string; what: string; again: () => void }
 const Board = createContext<{ told: Told[]; tell: (t: Told) => () => void } | null>(null);
