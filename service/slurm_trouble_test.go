@@ -46,9 +46,7 @@ case "$*" in
 esac
 exec %[2]s "$@"
 `, m.bin, where)
-		if err := os.WriteFile(filepath.Join(m.bin, name), []byte(script), 0o700); err != nil { //nolint:gosec // it is to be run
-			t.Fatal(err)
-		}
+		slurmtest.Script(m.t, filepath.Join(m.bin, name), script)
 	}
 	return m
 }

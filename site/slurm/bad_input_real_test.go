@@ -21,10 +21,8 @@ func commandsOf(t *testing.T, script string) string {
 	t.Helper()
 	bin := t.TempDir()
 	for _, name := range []string{"scontrol", "squeue", "scancel", "sdiag", "sacctmgr", "sbatch"} {
-		where, _ := exec.LookPath(name)                                                                                                    // not needed by most
-		if err := os.WriteFile(filepath.Join(bin, name), fmt.Appendf(nil, "#!/bin/sh\nreal=%s\n%s\n", where, script), 0o700); err != nil { //nolint:gosec // it is to be run
-			t.Fatal(err)
-		}
+		where, _ := exec.LookPath(name) // not needed by most
+		slurmtest.Script(t, filepath.Join(bin, name), fmt.Sprintf("#!/bin/sh\nreal=%s\n%s\n", where, script))
 	}
 	return bin
 }

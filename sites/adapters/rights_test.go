@@ -36,9 +36,7 @@ func TestWithoutTheRightNothingIsServed(t *testing.T) {
 			t.Fatal(err)
 		}
 		script := fmt.Sprintf("#!/bin/sh\nexec %s --reuid=65534 --regid=65534 --clear-groups %s \"$@\"\n", setpriv, path)
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		slurmtest.Script(t, filepath.Join(bin, name), script)
 	}
 	open := func(watch bool) error {
 		a := sites.Adapter{Kind: sites.Slurm, Conf: cluster.Conf, Bin: bin, Watch: watch}
