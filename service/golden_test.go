@@ -365,7 +365,8 @@ func (w *goldenWriter) configs() []engine.Config {
 	ahead := slices.Clone(sites)
 	ahead[1].Pools = []berth.Pool{{Name: "late", PEs: 6, Binding: berth.Late, NameAhead: 200}}
 	costs := policy.Limits{
-		{Scope: policy.Scope{User: "bob"}, Name: policy.LimitDelay, Value: 900}, {Scope: policy.Scope{User: "bob"}, Name: policy.LimitIdle, Value: 20_000},
+		{Scope: policy.Scope{User: "bob"}, Name: policy.LimitDelay, Value: 900},
+		{Scope: policy.Scope{User: "bob"}, Name: policy.LimitIdle, Value: 20_000},
 		{Scope: policy.Scope{QOS: policy.Every}, Name: policy.LimitLength, Value: 500},
 	}
 	return []engine.Config{
