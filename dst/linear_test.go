@@ -299,7 +299,7 @@ func (w *world) lookAtAll(list []service.Reservation) {
 // history returns what clients did and heard about all reservations that any of them has heard of.
 func (w *world) history() (all []operation) {
 	known := w.heardOf()
-	forgets := w.plan.keep < 4*len(w.calls) // at most so many reservations come of a call
+	forgets := w.plan.keep < 4*len(w.calls) // a call makes at most four reservations
 	add := func(o operation) {
 		if by := known[o.id]; by != nil {
 			o.job, o.forgets = strings.Contains(by.body, `"kind":"job"`), forgets

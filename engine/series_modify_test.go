@@ -11,7 +11,7 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// moved returns the requests of occurrences of a series, so much later, of so many PEs for so long.
+// moved returns the requests of some occurrences of a series with another start, number of PEs and duration.
 func moved(t *testing.T, e *engine.Engine, s *berth.Series, by berth.Duration, npe berth.Count, d berth.Duration, numbers ...int) (list []berth.Request) {
 	t.Helper()
 	for _, n := range numbers {

@@ -14,9 +14,8 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// BenchmarkSubmitSeries makes durable series of 200 occurrences beside live reservations. An occurrence wants 8 of 1,024 PEs
-// for an hour within a day. Each series is given back afterwards, which is not measured.
-func BenchmarkSubmitSeries(b *testing.B) {
+// besideLive measures something of a service with live reservations, in a pool of 1,024 PEs.
+func besideLive(b *testing.B, measure func(b *testing.B, h *service.Host, daily berth.Series)) {
 	for _, live := range []int{1000, 100_000} {
 		b.Run(fmt.Sprintf("live=%d/occurrences=200", live), func(b *testing.B) {
 			store, err := sqlite.Open(b.TempDir(), sqlite.Options{})
@@ -50,17 +49,7 @@ func BenchmarkSubmitSeries(b *testing.B) {
 				ready := now + 7200 + berth.Time(86_400*i)
 				s.Occurrences = append(s.Occurrences, berth.Occurrence{Ready: ready, Deadline: ready + 86_400})
 			}
-			for b.Loop() {
-				a, err := h.SubmitSeries(b.Context(), ann, s)
-				if err != nil || a.Series.Refused || len(a.Series.Unfit) > 0 {
-					b.Fatalf("%v, %d occurrences cannot be", err, len(a.Series.Unfit))
-				}
-				b.StopTimer()
-				if _, err := h.CancelSeries(b.Context(), ann, a.Series.Series.ID, 0, 0); err != nil {
-					b.Fatal(err)
-				}
-				b.StartTimer()
-			}
+			measure(b, h, s)
 			if err := h.Close(); err != nil {
 				b.Fatal(err)
 			}
@@ -69,4 +58,43 @@ func BenchmarkSubmitSeries(b *testing.B) {
 			}
 		})
 	}
+}
+
+// promised submits a series.
+func promised(b *testing.B, h *service.Host, s berth.Series) (id string) {
+	b.Helper()
+	a, err := h.SubmitSeries(b.Context(), ann, s)
+	if err != nil || a.Series.Refused || len(a.Series.Unfit) > 0 {
+		b.Fatalf("%v, %d occurrences cannot be", err, len(a.Series.Unfit))
+	}
+	return a.Series.Series.ID
+}
+
+// BenchmarkSubmitSeries makes durable series of 200 occurrences beside live reservations. An occurrence wants 8 of 1,024 PEs
+// for an hour within a day. Each series is given back afterwards, which is not measured.
+func BenchmarkSubmitSeries(b *testing.B) {
+	besideLive(b, func(b *testing.B, h *service.Host, daily berth.Series) {
+		for b.Loop() {
+			id := promised(b, h, daily)
+			b.StopTimer()
+			if _, err := h.CancelSeries(b.Context(), ann, id, 0, 0); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+		}
+	})
+}
+
+// BenchmarkModifySeries moves all occurrences of such a series by an hour, and back.
+func BenchmarkModifySeries(b *testing.B) {
+	besideLive(b, func(b *testing.B, h *service.Host, daily berth.Series) {
+		id, by := promised(b, h, daily), berth.Duration(3600)
+		for b.Loop() {
+			a, err := h.ModifySeries(b.Context(), ann, id, service.SeriesEdit{By: by})
+			if err != nil || len(a.Refusals) > 0 {
+				b.Fatalf("%v, %d occurrences cannot change", err, len(a.Refusals))
+			}
+			by = -by
+		}
+	})
 }

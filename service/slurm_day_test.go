@@ -68,8 +68,7 @@ type dayInTheLife struct {
 	released map[string]bool
 	count    map[string]int
 	down     string // the node that is out of use
-	// forgotten are jobs of which slurmctld did not know what had happened to them after it was
-	// killed: that they had started, or that they had ended.
+	// forgotten are jobs whose start or end was lost when slurmctld was killed.
 	forgotten map[string]bool
 	nights    int
 }

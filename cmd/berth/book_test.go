@@ -274,7 +274,7 @@ func TestBookWhyNot(t *testing.T) {
 	noFaults(t, p)
 }
 
-// What an offer costs the jobs that wait stands in it, as far as there are any, with a tip that keys open.
+// An offer says what it costs the jobs that wait, if any do. The keyboard opens the explanation.
 func TestBookTellsCosts(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)

@@ -64,7 +64,7 @@ func (h *hands) write(text string) {
 	}
 }
 
-// fill goes to the field with a label and writes a text in the place of what stands there, which Tab has marked.
+// fill goes to the field with a label and types a text over what is in it, which Tab has selected.
 func (h *hands) fill(label, text string) {
 	h.t.Helper()
 	h.to(label)

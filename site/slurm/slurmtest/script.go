@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Script writes a program that can be run at once. No other program is started meanwhile: until it runs, it would have
-// the file open for writing too, and what somebody has open for writing cannot be run.
+// Script writes a program that can be run at once. It keeps other goroutines from forking while the file is open for
+// writing: a child would inherit the open file until it runs its own program, and Linux runs no file that is open for writing.
 func Script(t *testing.T, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
