@@ -305,13 +305,26 @@ func (e *Engine) dearer(event *Event, r *berth.Request, places []berth.Allotment
 	return nil, nil
 }
 
-// addedBy returns what a change of several reservations of a series costs.
-func (e *Engine) addedBy(event *Event, places []berth.Allotment) (place.Cost, error) {
-	f, err := e.foreseen(event, places)
-	if err != nil {
-		return place.Cost{}, err
+// dearChange refuses each change of a reservation of a series where all of them together, with what was foreseen for that
+// one before, cost more than a limit allows; else it adds that to its terms.
+func (e *Engine) dearChange(event *Event, requests []berth.Request, of []*state.Entry, places []place.Place, refusals []*berth.Refusal) error {
+	if !e.BoundsCost(event) || slices.ContainsFunc(refusals, func(r *berth.Refusal) bool { return r != nil }) {
+		return nil
 	}
-	return f.Cost.bounded(), nil
+	var all []berth.Allotment
+	for i := range places {
+		all = append(all, places[i].Allotments...)
+	}
+	f, err := e.foreseen(event, all)
+	if err != nil {
+		return err
+	}
+	for i, d := range of {
+		cost := f.Cost.bounded().With(d.Terms())
+		refusals[i] = e.finder.OverCost(&requests[i], all, cost)
+		places[i].Terms.Delay, places[i].Terms.Idle = cost.Delay, cost.Idle
+	}
+	return nil
 }
 
 // tooDearAtItsTurn returns why an occurrence of an open series is not promised at its turn where a limit bounds its cost,

@@ -111,38 +111,28 @@ func (e *Engine) modify(event *Event) error {
 	if err != nil {
 		return err
 	}
-	refusal, err := e.become(d, own, func(found *place.Place) (*berth.Refusal, error) {
-		return e.dearer(event, own, found.Allotments, &found.Terms)
-	})
-	if err != nil {
-		return err
+	found, refusal := e.finder.Place(place.Want{Request: own, Again: d, Admit: true})
+	if refusal == nil {
+		if refusal, err = e.dearer(event, own, found.Allotments, &found.Terms); err != nil {
+			return err
+		}
 	}
 	if refusal != nil {
 		e.emitOf(d, change.Change{Kind: change.ChangeRefused, Refusal: refusal})
 		return nil
 	}
+	e.emitOf(d, change.Change{Kind: change.Vacated})
+	e.makeRoom(found.Allotments)
+	e.become(d, own, &found)
 	e.freed()
 	return nil
 }
 
-// become makes a reservation one of another request, or returns why it cannot be that, or an error of what looks at its
-// place before. What it gives up is not offered yet.
-func (e *Engine) become(d *state.Entry, own *berth.Request, look func(*place.Place) (*berth.Refusal, error)) (*berth.Refusal, error) {
-	found, refusal := e.finder.Place(place.Want{Request: own, Again: d, Admit: true})
-	if refusal != nil {
-		return refusal, nil
-	}
-	if refusal, err := look(&found); refusal != nil || err != nil {
-		return refusal, err
-	}
-	found.Terms.Expires = d.Terms().Expires
-	e.emitOf(d, change.Change{Kind: change.Vacated})
-	e.makeRoom(found.Allotments)
-	e.emitOf(d, change.Change{
-		Kind: change.Modified, Request: own, Moved: found.Allotments, Terms: &found.Terms, Stocks: found.Stocks, Transfers: found.Transfers,
-	})
+// become makes a reservation that has left its place one of another request, at a place that has room.
+func (e *Engine) become(d *state.Entry, own *berth.Request, at *place.Place) {
+	at.Terms.Expires = d.Terms().Expires
+	e.emitOf(d, change.Change{Kind: change.Modified, Request: own, Moved: at.Allotments, Terms: &at.Terms, Stocks: at.Stocks, Transfers: at.Transfers})
 	e.names.due = e.names.due || e.state.LacksNames(d) // what begins soon is answered with its PEs
-	return nil, nil
 }
 
 // relocate places a reservation again, without PEs that its site does not give it.

@@ -47,7 +47,7 @@ func (e *Engine) submitSeries(event *Event) error {
 		}
 	}
 	requests = requests[:own.Due(own.Request.Arrival)]
-	places, refusals := e.finder.Series(requests)
+	places, refusals := e.finder.Series(requests, nil)
 	if err := e.dearSeries(event, requests, places, refusals); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (e *Engine) prolong(open *state.Open) {
 			requests = append(requests, r)
 		}
 	}
-	places, refusals := e.finder.Series(requests)
+	places, refusals := e.finder.Series(requests, nil)
 	for i := range requests {
 		if refusals[i] == nil {
 			refusals[i] = e.tooDearAtItsTurn(&requests[i], &places[i])

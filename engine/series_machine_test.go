@@ -26,7 +26,10 @@ func TestSeriesMachine(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "limits") {
 			kind := rapid.SampledFrom([]policy.LimitName{policy.LimitActive, policy.LimitReservations, policy.LimitPESeconds, policy.LimitShare, policy.LimitLead, policy.LimitLength}).Draw(t, "limit")
-			config.Limits = policy.EachUser(map[policy.LimitName]int64{kind: int64(rapid.IntRange(1, 400).Draw(t, "value"))})
+			config.Limits = policy.Limits{{
+				Scope: rapid.SampledFrom([]policy.Scope{{}, {Account: policy.Every}, {QOS: "q0"}}).Draw(t, "scope"),
+				Name:  kind, Value: int64(rapid.IntRange(1, 400).Draw(t, "value")),
+			}}
 		}
 		m := &seriesMachine{t: t, config: config, now: 0, reached: reached}
 		var err error
@@ -46,7 +49,7 @@ func TestSeriesMachine(t *testing.T) {
 	}
 	for _, what := range []string{
 		"promised", "refused", "in part", "one by one", "skipped", "ended", "modify", "extend", "check_in", "confirm", "cancel", "finish", "relocate", "down", "up", "restart", "limits", "expired", "no_show",
-		"modified", "modified with what is to come", "none modified", "modified apart", "open", "prolonged", "refused at its turn", "skipped ahead", "cut", "over",
+		"modified", "modified with what is to come", "none modified", "modified like apart", "open", "prolonged", "refused at its turn", "skipped ahead", "cut", "over",
 	} {
 		if reached[what] == 0 && effort.Full() && !testing.Short() {
 			t.Errorf("no history has come to %q: %v", what, reached)
@@ -188,8 +191,16 @@ func (m *seriesMachine) apply(event engine.Event) ([]change.Change, error) {
 	return changes, err
 }
 
+// sharing draws an account and a QOS, in which there may be limits.
+func (m *seriesMachine) sharing() berth.Sharing {
+	return berth.Sharing{
+		Account: rapid.SampledFrom([]string{"", "a0", "a1"}).Draw(m.t, "account"), QOS: rapid.SampledFrom([]string{"", "q0", "q1"}).Draw(m.t, "qos"),
+	}
+}
+
 func (m *seriesMachine) submit(step int) {
 	s := &berth.Series{ID: fmt.Sprintf("s%d", step), Request: drawRequest(m.t, "", m.now)}
+	s.Request.Sharing = m.sharing()
 	n := rapid.IntRange(1, 6).Draw(m.t, "occurrences")
 	whole := n
 	ready, length := s.Request.Ready, s.Request.Deadline-s.Request.Ready

@@ -5,7 +5,6 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
-	"github.com/berth-hpc/berth/engine/internal/place"
 	"github.com/berth-hpc/berth/engine/internal/state"
 )
 
@@ -16,93 +15,42 @@ func ModifySeries(id string, requests []berth.Request, next *berth.Series) Event
 	return Event{Kind: EventModifySeries, ID: id, Requests: requests, Series: next}
 }
 
-// modifySeries changes the requests of several reservations of a series in one step. They are placed one behind
-// another, those first that move away from the others: the last where they become later. If one cannot be, each that
-// cannot be gets a change_refused, and nothing else happens. Whether all can be is tried on a copy of the engine. Cost: that of
-// Restore, and of the requests by themselves.
+// modifySeries changes the requests of several reservations of a series in one step. All leave their places, and are
+// placed one behind another. If one cannot be, each that cannot be gets a change_refused, and nothing else happens. Cost:
+// that of the requests by themselves.
 func (e *Engine) modifySeries(event *Event) error {
-	type changed struct {
-		d   *state.Entry
-		own *berth.Request
-	}
-	var list []changed
-	for i := range event.Requests {
-		r := &event.Requests[i]
-		d := e.state.Entry(r.ID)
-		if d == nil && !e.isPending(r.ID) || d != nil && d.State() == berth.Active {
-			continue // it is over, or has begun
-		}
-		if d == nil || d.Request().Series == nil || d.Request().Series.Series != event.ID {
-			return berth.Errorf(berth.Invalid, "requests", "%q is no reservation of series %q", r.ID, event.ID)
-		}
-		if slices.ContainsFunc(list, func(c changed) bool { return c.d == d }) {
-			return berth.Errorf(berth.Invalid, "requests", "%q is there twice", r.ID)
-		}
-		_, own, err := e.modifiable(r.ID, r)
-		if err != nil {
-			return err
-		}
-		list = append(list, changed{d, own})
+	requests, of, err := e.ofSeries(event)
+	if err != nil {
+		return err
 	}
 	next, err := e.nextOf(event)
 	switch {
 	case err != nil:
 		return err
-	case len(list) == 0 && next == nil:
+	case len(of) == 0 && next == nil:
 		return berth.Errorf(berth.Conflict, "id", "no occurrence of series %q is to come", event.ID)
-	case len(list) > 0 && list[0].own.Ready > list[0].d.Request().Ready:
-		slices.Reverse(list)
 	}
-	bounded := e.BoundsCost(event)
-	var added place.Cost
-	if len(list) > 1 || bounded {
-		trial, err := Restore(e.config, e.Snapshot())
-		if err != nil {
-			panic("engine: its own state is refused: " + err.Error())
-		}
-		refusals, refused := make([]*berth.Refusal, len(list)), false
-		var places []berth.Allotment
-		for i, c := range list {
-			refusals[i], _ = trial.become(trial.state.Entry(c.own.ID), c.own, func(found *place.Place) (*berth.Refusal, error) {
-				places = append(places, found.Allotments...)
-				return nil, nil
-			})
-			refused = refused || refusals[i] != nil
-		}
-		if bounded && !refused {
-			if added, err = e.addedBy(event, places); err != nil {
-				return err
-			}
-			for i, c := range list {
-				refusals[i] = e.finder.OverCost(c.own, places, added.With(c.d.Terms()))
-				refused = refused || refusals[i] != nil
-			}
-		}
-		if refused {
-			for i, c := range list {
-				if refusals[i] != nil {
-					e.emitOf(c.d, change.Change{Kind: change.ChangeRefused, Refusal: refusals[i]})
-				}
-			}
-			return nil
+	places, refusals := e.finder.Series(requests, of)
+	if err := e.dearChange(event, requests, of, places, refusals); err != nil {
+		return err
+	}
+	refused := false
+	for i, refusal := range refusals {
+		if refusal != nil {
+			refused = true
+			e.emitOf(of[i], change.Change{Kind: change.ChangeRefused, Refusal: refusal})
 		}
 	}
-	for _, c := range list {
-		refusal, _ := e.become(c.d, c.own, func(found *place.Place) (*berth.Refusal, error) {
-			if bounded {
-				cost := added.With(found.Terms)
-				found.Terms.Delay, found.Terms.Idle = cost.Delay, cost.Idle
-			}
-			return nil, nil
-		})
-		if refusal == nil {
-			continue
-		}
-		if len(list) > 1 || bounded {
-			panic("engine: what a copy found is not there: " + string(refusal.Reason))
-		}
-		e.emitOf(c.d, change.Change{Kind: change.ChangeRefused, Refusal: refusal})
+	if refused {
 		return nil
+	}
+	e.changes = slices.Grow(e.changes, 2*len(of)+1)
+	for _, d := range of {
+		e.emitOf(d, change.Change{Kind: change.Vacated})
+	}
+	for i, d := range of {
+		e.makeRoom(places[i].Allotments)
+		e.become(d, &requests[i], &places[i])
 	}
 	if next != nil {
 		p := *e.state.OpenSeries(event.ID).Progress()
@@ -110,6 +58,30 @@ func (e *Engine) modifySeries(event *Event) error {
 	}
 	e.freed()
 	return nil
+}
+
+// ofSeries returns the requests of an event that are of reservations of its series that have not started, and these.
+func (e *Engine) ofSeries(event *Event) (requests []berth.Request, of []*state.Entry, err error) {
+	seen := make(map[*state.Entry]bool, len(event.Requests))
+	for i := range event.Requests {
+		r := &event.Requests[i]
+		d := e.state.Entry(r.ID)
+		switch {
+		case d == nil && !e.isPending(r.ID) || d != nil && d.State() == berth.Active:
+			continue // it is over, or has begun
+		case d == nil || d.Request().Series == nil || d.Request().Series.Series != event.ID:
+			return nil, nil, berth.Errorf(berth.Invalid, "requests", "%q is no reservation of series %q", r.ID, event.ID)
+		case seen[d]:
+			return nil, nil, berth.Errorf(berth.Invalid, "requests", "%q is there twice", r.ID)
+		}
+		seen[d] = true
+		_, own, err := e.modifiable(r.ID, r)
+		if err != nil {
+			return nil, nil, err
+		}
+		requests, of = append(requests, *own), append(of, d)
+	}
+	return requests, of, nil
 }
 
 // nextOf returns what an open series is to ask for from now on, nil if that stays.

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 
 	"pgregory.net/rapid"
@@ -129,7 +130,7 @@ func (m *seriesMachine) giveBack(s *berth.Series, of []string) engine.Event {
 }
 
 // modify changes occurrences of a series together. If all can, each is as it was asked for; if one cannot, nothing has
-// changed. What can change one by one, in the order in which they move away from each other, can change together.
+// changed. Where each is does not depend on whether they are tried together or on a copy.
 func (m *seriesMachine) modify() {
 	_, _ = m.apply(engine.Wake())
 	s := rapid.SampledFrom(m.all).Draw(m.t, "series")
@@ -139,11 +140,13 @@ func (m *seriesMachine) modify() {
 	}
 	first := rapid.IntRange(1, len(s.Occurrences)).Draw(m.t, "first")
 	by := berth.Duration(rapid.SampledFrom([]int{0, -5, 3, 20, 60}).Draw(m.t, "by"))
-	shape := drawRequest(m.t, "", m.now)
+	shape, sharing, all := drawRequest(m.t, "", m.now), m.sharing(), rapid.Bool().Draw(m.t, "requirements")
 	change := func(r *berth.Request) berth.Request {
 		own := *r.Clone()
 		own.Arrival, own.Ready, own.Deadline = m.now, max(m.now, r.Ready.Add(by)), max(m.now+1, r.Deadline.Add(by))
-		own.Parts = shape.Parts
+		if own.Parts = shape.Parts; all {
+			own.Requirements, own.Sharing, own.Hold, own.NoShow = shape.Requirements, sharing, shape.Hold, shape.NoShow
+		}
 		return own
 	}
 	var list []berth.Request
@@ -156,7 +159,7 @@ func (m *seriesMachine) modify() {
 	if len(list) == 0 && next == nil {
 		return
 	}
-	apart, err := engine.Restore(m.config, m.e.Snapshot())
+	apart, err := engine.ChangedApart(m.e, list)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -169,6 +172,7 @@ func (m *seriesMachine) modify() {
 		}
 		m.t.Fatalf("a change of %s at %d: %v", s.ID, m.now, err)
 	}
+	m.asApart(changes, apart)
 	var refused, modified []string
 	for i := range changes {
 		switch c := &changes[i]; c.Kind {
@@ -193,16 +197,24 @@ func (m *seriesMachine) modify() {
 		m.reached["modified with what is to come"]++
 		f.s = next
 	}
-	if len(list) != 1 || m.jobs {
-		return
+}
+
+// asApart compares the changes of a series with what each comes to where all have left their places and are placed by themselves.
+func (m *seriesMachine) asApart(changes, apart []change.Change) {
+	isRefused := func(c change.Change) bool { return c.Kind == change.ChangeRefused }
+	if want := slices.ContainsFunc(apart, isRefused); want {
+		apart = slices.DeleteFunc(apart, func(c change.Change) bool { return !isRefused(c) })
+	} else if len(apart) > 1 {
+		m.reached["modified like apart"]++
 	}
-	m.reached["modified apart"]++
-	if _, _, err := apart.Apply(m.now, engine.Modify(&list[0])); err != nil {
-		m.t.Fatal(err)
+	var got []change.Change
+	for i := range changes {
+		if c := changes[i]; c.Kind == change.ChangeRefused || c.Kind == change.Modified {
+			got = append(got, c)
+		}
 	}
-	one, _ := apart.Reservation(list[0].ID)
-	if both, _ := m.e.Reservation(list[0].ID); len(one.Allotments) != len(both.Allotments) || one.Start() != both.Start() || one.End() != both.End() {
-		m.t.Fatalf("by itself it is at %v, with a series at %v", one.Allotments, both.Allotments)
+	if len(got)+len(apart) > 0 && !reflect.DeepEqual(got, apart) {
+		m.t.Fatalf("together:\n%+v\napart:\n%+v", got, apart)
 	}
 }
 

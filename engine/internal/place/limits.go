@@ -293,7 +293,7 @@ func (x *search) overArea(a *allowance, area int64) *berth.Exceeded {
 	}
 	var ends []end
 	for _, e := range x.state.Owned(a.of) {
-		if e.Request().IsJob() || e == x.again {
+		if e.Request().IsJob() || e == x.again || e.Vacant() {
 			continue
 		}
 		given := end{at: e.End()}

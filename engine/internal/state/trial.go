@@ -19,7 +19,7 @@ type Trial struct {
 }
 
 // undoable is what a trial has done: a block taken from a calendar or given back, the
-// usage of a holder before, or a reservation that was counted.
+// usage of a holder before, a reservation that was counted, or one that left its place.
 type undoable struct {
 	calendar calendar.Calendar // nil for usage
 	block    calendar.Block
@@ -27,6 +27,8 @@ type undoable struct {
 	holder   Holder
 	usage    Usage
 	counted  *Entry // what was promised; else nil
+	was      *Entry // the reservation of its id that left its place before; else nil
+	vacated  *Entry // what left its place; else nil
 }
 
 // Now returns the time of the state.
@@ -77,6 +79,12 @@ func (t *Trial) Undo(to Mark) {
 			for part := range x.counted.r.Allotments {
 				t.state.ledger.dropPart(x.counted, part)
 			}
+			if x.was != nil {
+				t.state.ledger.live[x.was.ID()] = x.was
+			}
+		case x.vacated != nil:
+			x.vacated.vacant = false
+			t.state.ledger.count(x.vacated, 1)
 		case x.calendar == nil:
 			t.state.ledger.setUsage(x.holder, x.usage)
 		case x.given:
@@ -109,8 +117,8 @@ func (t *Trial) Book(a *berth.Allotment) {
 	}
 }
 
-// Promise takes what a new reservation holds, but for its transfers, and counts it for its
-// holders.
+// Promise takes what a new reservation holds, or one that has left its place before, but for its transfers, and
+// counts it for its holders.
 func (t *Trial) Promise(r *berth.Reservation) {
 	for i := range r.Allotments {
 		t.Book(&r.Allotments[i])
@@ -119,8 +127,9 @@ func (t *Trial) Promise(r *berth.Reservation) {
 		t.Book(&r.Stocks[i])
 	}
 	e := &Entry{}
+	was := t.state.ledger.live[r.Request.ID]
 	t.state.ledger.add(e, r)
-	t.log = append(t.log, undoable{counted: e})
+	t.log = append(t.log, undoable{counted: e, was: was})
 }
 
 // Unplan gives back the plan of a pending job.
@@ -136,10 +145,7 @@ func (t *Trial) Release(e *Entry) {
 	s := t.state
 	for i := range e.r.Transfers {
 		if tr := &e.r.Transfers[i]; !e.vacant || s.Begun(e, tr) {
-			if a, ok := s.share(tr); ok {
-				s.uplink.prune()
-				t.give(s.uplink.calendar, blockOf(&a, a.Start))
-			}
+			t.giveShare(tr)
 		}
 	}
 	if e.vacant {
@@ -154,6 +160,27 @@ func (t *Trial) Release(e *Entry) {
 		}
 		s.ledger.use(e, -1)
 	}
+	t.leave(e)
+}
+
+// Vacate has a reservation that has not started leave its place, as a change of that kind does: data on their way
+// to it keep their share of the uplink until Release. It must not be vacant.
+func (t *Trial) Vacate(e *Entry) {
+	s := t.state
+	for i := range e.r.Transfers {
+		if tr := &e.r.Transfers[i]; !s.Begun(e, tr) {
+			t.giveShare(tr)
+		}
+	}
+	t.leave(e)
+	s.ledger.count(e, -1)
+	e.vacant = true
+	t.log = append(t.log, undoable{vacated: e})
+}
+
+// leave gives back the PEs and stocks that a reservation or running job holds from now on.
+func (t *Trial) leave(e *Entry) {
+	s := t.state
 	for part := range e.r.Allotments {
 		a := &e.r.Allotments[part]
 		if from := max(a.Start, s.now); from < a.End && a.NPE > 0 && e.Holds(part) {
@@ -172,6 +199,13 @@ func (t *Trial) Release(e *Entry) {
 			s.stocks[a.Resource].prune()
 			t.give(s.stocks[a.Resource].calendar, blockOf(a, from))
 		}
+	}
+}
+
+func (t *Trial) giveShare(tr *berth.Transfer) {
+	if a, ok := t.state.share(tr); ok {
+		t.state.uplink.prune()
+		t.give(t.state.uplink.calendar, blockOf(&a, a.Start))
 	}
 }
 
