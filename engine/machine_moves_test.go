@@ -175,6 +175,12 @@ func (m *model) sameShape(p *promise, to []berth.Allotment, w *want) bool {
 		}
 		is := to[i].End.Sub(to[i].Start)
 		length, known := m.lengthOf(w, i, berth.Variant{NPE: p.owed[i], Duration: p.standard[i]}, pool)
+		for k := range to {
+			if m.endTogether(to, i) && to[k].Resource.Site == to[i].Resource.Site {
+				other, is := m.lengthOf(w, k, berth.Variant{NPE: p.owed[k], Duration: p.standard[k]}, m.poolNamed(to[k].Resource))
+				length, known = max(length, other), known && is
+			}
+		}
 		if known && is != length && (m.config.Staging != engine.StagingHold || !m.moves(p.request) || is != p.length[i]) {
 			return false
 		}
@@ -221,14 +227,15 @@ func (m *model) moved(p *promise, w *want, why cause, other bool) {
 	for i := range p.allotments {
 		a := &p.allotments[i]
 		p.length[i] = a.End.Sub(a.Start)
-		is := func(v berth.Variant) bool {
-			length, known := m.lengthOf(of, i, v, m.poolNamed(a.Resource))
-			return v.NPE == a.NPE && (!known || length == p.length[i])
-		}
+		first, more := m.variantOf(of, p.allotments, i)
+		several = several || more
+		length, known := m.lengthOf(of, i, berth.Variant{NPE: p.owed[i], Duration: p.standard[i]}, m.poolNamed(a.Resource))
+		same := a.NPE == p.owed[i] && (!known || length == p.length[i] || length < p.length[i] && m.endTogether(p.allotments, i))
 		variants := p.request.Parts[i].Variants
-		first := slices.IndexFunc(variants, is)
-		several = several || first >= 0 && slices.ContainsFunc(variants[first+1:], func(v berth.Variant) bool { return is(v) && v != variants[first] })
-		if is(berth.Variant{NPE: p.owed[i], Duration: p.standard[i]}) || a.NPE == p.owed[i] && p.extended {
+		if same && other && first >= 0 && variants[first].Duration != p.standard[i] && m.endTogether(p.allotments, i) {
+			same, several = false, true // it may be either
+		}
+		if same || a.NPE == p.owed[i] && p.extended {
 			continue
 		}
 		if first >= 0 && other {
@@ -240,6 +247,7 @@ func (m *model) moved(p *promise, w *want, why cause, other bool) {
 		p.deadline = max(p.deadline, p.lastEnd())
 	}
 	p.late = p.late && p.dataLate() // then its owner knows already
+	m.judgeEnds(p, of)
 	m.fits(p, w)
 }
 

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	mathbits "math/bits"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -205,7 +206,12 @@ func (s *search) at(start berth.Time) bool {
 // choose tries every way to have a part and those behind it.
 func (s *search) choose(part int, start berth.Time) bool {
 	if part == len(s.options) {
-		return s.together(start) && s.stocked(start) && s.admits()
+		apart := slices.Clone(s.chosen)
+		if s.endTogether(start) && s.together(start) && s.stocked(start) && s.admits() {
+			return true
+		}
+		s.chosen = append(s.chosen[:0], apart...)
+		return false
 	}
 	for _, o := range s.options[part] {
 		end := start.Add(o.length)
@@ -222,6 +228,27 @@ func (s *search) choose(part int, start berth.Time) bool {
 		s.chosen = s.chosen[:part]
 	}
 	return false
+}
+
+// endTogether has parts at one managed site last as long as the longest of them; false if one of them cannot.
+func (s *search) endTogether(start berth.Time) bool {
+	for i := range s.chosen {
+		o := &s.chosen[i]
+		site, length := s.m.pools[o.pool].site, o.length
+		for k := range s.chosen {
+			if s.m.pools[s.chosen[k].pool].site == site && s.m.config.Sites[site].Managed {
+				length = max(length, s.chosen[k].length)
+			}
+		}
+		if length == o.length {
+			continue
+		}
+		o.length = length
+		if end := start.Add(length); s.room.free(s.m.world, o.pool, o.mask, start, end) < int32(o.npe) || !s.m.permits(s.w.r, o.npe, length, o.pool) {
+			return false
+		}
+	}
+	return true
 }
 
 // together reports whether the parts have room beside each other. Where PEs have

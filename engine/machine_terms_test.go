@@ -46,13 +46,8 @@ func (m *model) setTerms(p *promise, w *want) {
 		p.owed[i], p.length[i] = a.NPE, a.End.Sub(a.Start)
 		p.standard[i] = r.Parts[i].Variants[0].Duration
 		pool := m.poolNamed(a.Resource)
-		found := -1
-		for k, v := range r.Parts[i].Variants {
-			if length, known := m.lengthOf(w, i, v, pool); v.NPE == a.NPE && (length == p.length[i] || !known) {
-				p.vague = p.vague || found >= 0 && r.Parts[i].Variants[found] != v
-				found = k
-			}
-		}
+		found, several := m.variantOf(w, p.allotments, i)
+		p.vague = p.vague || several
 		if found < 0 && p.job && m.config.Preempt { // it runs until a promise needs its PEs
 			found = 0
 		}
@@ -63,6 +58,68 @@ func (m *model) setTerms(p *promise, w *want) {
 		p.standard[i] = r.Parts[i].Variants[found].Duration
 		if !m.permits(r, a.NPE, p.length[i], pool) {
 			m.fault("requirements", "%q has %d PEs for %d s in a partition that does not take it", p.id, a.NPE, p.length[i])
+		}
+	}
+	m.judgeEnds(p, w)
+}
+
+// variantOf returns which variant of a part an allotment is, -1 for none, and whether it may be another one as well. Where
+// parts end together, it is the longest that is no longer, and one of them has to be as long as that.
+func (m *model) variantOf(w *want, to []berth.Allotment, part int) (found int, several bool) {
+	a, longest := &to[part], berth.Duration(-1)
+	lasts := a.End.Sub(a.Start)
+	found = -1
+	for k, v := range w.r.Parts[part].Variants {
+		length, known := m.lengthOf(w, part, v, m.poolNamed(a.Resource))
+		switch {
+		case v.NPE != a.NPE:
+		case known && length != lasts && (!m.endTogether(to, part) || length > lasts || length < longest):
+		case !known || length == longest || length == lasts:
+			several = several || found >= 0 && w.r.Parts[part].Variants[found] != v
+			found, longest = k, length
+		case length > longest:
+			found, longest, several = k, length, false
+		}
+	}
+	return found, several
+}
+
+// endTogether reports whether a part has others of its request beside it at a managed site, so that all of them end together.
+func (m *model) endTogether(to []berth.Allotment, part int) bool {
+	site := m.pools[m.poolNamed(to[part].Resource)].site
+	if !m.config.Sites[site].Managed {
+		return false
+	}
+	for i := range to {
+		if i != part && to[i].Resource.Site == to[part].Resource.Site {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeEnds judges when parts end that are at one managed site: together, and none of them longer than the longest.
+func (m *model) judgeEnds(p *promise, w *want) {
+	for i := range p.allotments {
+		if !m.endTogether(p.allotments, i) {
+			continue
+		}
+		exact := false
+		for k := range p.allotments {
+			a := &p.allotments[k]
+			if a.Resource.Site != p.allotments[i].Resource.Site {
+				continue
+			}
+			if a.End != p.allotments[i].End {
+				m.fault("together", "%q has parts at %s that end at %d and at %d", p.id, a.Resource.Site, a.End, p.allotments[i].End)
+			}
+			for _, v := range append([]berth.Variant{{NPE: p.owed[k], Duration: p.standard[k]}}, p.request.Parts[k].Variants...) {
+				length, known := m.lengthOf(w, k, v, m.poolNamed(a.Resource))
+				exact = exact || !known || v.NPE == a.NPE && length == a.End.Sub(a.Start)
+			}
+		}
+		if !exact && !p.vague && m.decidable(w) {
+			m.fault("together", "%q has parts at %s that all last longer than they want", p.id, p.allotments[i].Resource.Site)
 		}
 	}
 }

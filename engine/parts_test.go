@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // bareAndEquipped returns two sites of one pool each. The first lacks what the
@@ -97,6 +98,66 @@ func TestPartsKeepThePartitionLimits(t *testing.T) {
 	}
 }
 
+// At a managed site a promise is one reservation: its parts there end together, which a deadline, the room beside them,
+// partitions and limits all have to allow. At different sites each ends by itself, and what is owed is what was asked for.
+func TestPartsAtOneManagedSiteEndTogether(t *testing.T) {
+	pes := func(n int64) policy.Limits {
+		return policy.EachUser(map[policy.LimitName]int64{policy.LimitPESeconds: n})
+	}
+	long, short := berth.Variant{NPE: 2, Duration: 10}, berth.Variant{NPE: 1, Duration: 5}
+	for _, binding := range bindings() {
+		for name, c := range map[string]struct {
+			change func(*engine.Config)
+			parts  []berth.Variant
+			want   string
+		}{
+			"the longest first": {parts: []berth.Variant{long, short}, want: "confirmed a:2x[0,10) a:1x[0,10)"},
+			"the longest last":  {parts: []berth.Variant{short, long, short}, want: "confirmed a:1x[0,10) a:2x[0,10) a:1x[0,10)"},
+			"no room beside it": {parts: []berth.Variant{{NPE: 4, Duration: 5}, {NPE: 1, Duration: 10}}, want: "confirmed a:4x[30,40) a:1x[30,40)"},
+			"not managed": {
+				change: func(c *engine.Config) { c.Sites[0].Managed = false },
+				parts:  []berth.Variant{long, short}, want: "confirmed a:2x[0,10) a:1x[0,5)",
+			},
+			"two sites": {parts: []berth.Variant{{NPE: 4, Duration: 10}, {NPE: 5, Duration: 5}}, want: "confirmed a:4x[0,10) b:5x[0,5)"},
+			"PE-seconds": {
+				change: func(c *engine.Config) { c.Limits = pes(29) },
+				parts:  []berth.Variant{long, short}, want: "confirmed a:2x[0,10) b:1x[0,5)",
+			},
+			"enough PE-seconds": {
+				change: func(c *engine.Config) { c.Limits = pes(30) },
+				parts:  []berth.Variant{long, short}, want: "confirmed a:2x[0,10) a:1x[0,10)",
+			},
+		} {
+			config := managed(poolsOf(5, binding, "a", "b"))
+			if c.change != nil {
+				c.change(&config)
+			}
+			e := newEngine(t, config)
+			later := berth.Rigid("later", 0, 7, 30, 3, 23)
+			later.Site, later.User = "a", "other"
+			if name == "no room beside it" {
+				submit(t, e, 0, later)
+				whole := berth.Rigid("whole", 0, 0, 1000, 5, 1000)
+				whole.Site = "b"
+				submit(t, e, 0, whole)
+			}
+			r := parts("co", 100, c.parts...)
+			r.User = "alice"
+			submit(t, e, 0, r)
+			if got := shape(e, "co"); got != c.want {
+				t.Errorf("%s, %s: %q, want %q", binding, name, got, c.want)
+			}
+			of, _ := e.Reservation("co")
+			for i, v := range of.Terms.Variants {
+				if v != c.parts[i] {
+					t.Errorf("%s, %s: part %d is owed %v, want %v", binding, name, i, v, c.parts[i])
+				}
+			}
+			settled(t, config, e)
+		}
+	}
+}
+
 // Displaced parts meet the requirements at their new place too.
 func TestDisplacedPartsMeetTheRequirements(t *testing.T) {
 	byBindingAndManagement(t, func(t *testing.T, binding berth.Binding, manage func(engine.Config) engine.Config) {
@@ -108,7 +169,11 @@ func TestDisplacedPartsMeetTheRequirements(t *testing.T) {
 			demand(&r)
 			submit(t, e, 0, r)
 			apply(t, e, 1, takenDown(berth.PoolID("equipped", "rich"), 0, 8, 0, 20))
-			if got, want := shape(e, "co"), "confirmed equipped:2x[20,30) equipped:1x[20,25)"; got != want {
+			want := "confirmed equipped:2x[20,30) equipped:1x[20,25)"
+			if config.Sites[1].Managed {
+				want = "confirmed equipped:2x[20,30) equipped:1x[20,30)"
+			}
+			if got := shape(e, "co"); got != want {
 				t.Errorf("%s: co is %q, want %q", name, got, want)
 			}
 			settled(t, config, e)

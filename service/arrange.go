@@ -169,7 +169,7 @@ func (w *wanted) names() map[site.Name]bool {
 func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok bool) {
 	w = wish{id: r.Request.ID, promise: k.promise(r.Request.ID), generation: r.Generation, active: r.State == berth.Active}
 	w.Reservation = site.Reservation{
-		Name: site.NameOf(k.name, r.Request.ID, r.Generation), Start: r.Start(), End: r.End(),
+		Name: site.NameOf(k.name, r.Request.ID, r.Generation), Start: r.Start(),
 		Partition: r.Request.Partition,
 	}
 	share(&w.Reservation, r.Request)
@@ -192,6 +192,7 @@ func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok b
 		first, _ := k.ground.Load().layout.Shares(a.Resource.Name, berth.PEsOf(0))
 		nodes = len(first) > 0 && first[0].Cores.Empty()
 		w.launch = append(w.launch, shares...)
+		w.End = max(w.End, a.End) // all end together, but in records of an earlier version
 		count += a.NPE
 	}
 	switch {

@@ -264,7 +264,7 @@ func (g *group) choose(start berth.Time) bool {
 			return false
 		}
 		at, ok := g.sharedFrom(g.allotments(start), start)
-		if ok {
+		if ok = ok && g.withinAreas(); ok {
 			at, ok = g.stockedFrom(g.t, g.allotments(start), at)
 		}
 		if ok && at > start {
@@ -285,7 +285,7 @@ func (g *group) choose(start berth.Time) bool {
 		if !g.spend(1 + part/fewParts) {
 			return false
 		}
-		undo := g.add(s, i)
+		undo := g.add(s, i, start)
 		if undo == nil {
 			continue
 		}
@@ -313,6 +313,20 @@ func (g *group) withinArea(part int, s *shape) bool {
 	return true
 }
 
+// withinAreas reports whether what is chosen is within the PE-seconds of the holders: parts may last longer than their shapes.
+func (g *group) withinAreas() bool {
+	for i := range g.areas {
+		of, area := &g.areas[i], int64(0)
+		for k := range g.chosen {
+			area += g.areaOf(of.allowance, g.chosen[k].pool, g.chosen[k].variant)
+		}
+		if area > of.left {
+			return false
+		}
+	}
+	return true
+}
+
 // takeArea counts a shape as chosen, or no longer.
 func (g *group) takeArea(s *shape, sign int64) {
 	for i := range g.areas {
@@ -321,8 +335,63 @@ func (g *group) takeArea(s *shape, sign int64) {
 }
 
 // add chooses a shape for one more part and returns what takes it back; nil if it has no
-// room beside the chosen parts. Cost: O(parts) where PEs have no numbers.
-func (g *group) add(s *shape, index int) (undo func()) {
+// room beside the chosen parts. A promise is one reservation at a managed site, so its parts there end together: those
+// that are shorter hold their PEs for as long as the longest. Cost: that of put, for all parts there if the new one is the longest.
+func (g *group) add(s *shape, index int, start berth.Time) (undo func()) {
+	lasts := berth.Duration(0) // the parts there so far
+	for i := range g.chosen {
+		if c := &g.chosen[i]; c.pool.site == s.pool.site && c.pool.site.Managed {
+			lasts = c.variant.Duration
+			break
+		}
+	}
+	if lasts == 0 || lasts >= s.variant.Duration {
+		if s = g.lasting(s, max(lasts, s.variant.Duration), start); s == nil {
+			return nil
+		}
+		return g.put(s, index)
+	}
+	before := slices.Clone(g.chosen)
+	undo = func() { g.chosen = append(g.chosen[:0], before...) }
+	if !g.spend(len(before)) {
+		return nil
+	}
+	g.chosen = g.chosen[:0]
+	for i := range before {
+		c := before[i]
+		if c.pool.site == s.pool.site {
+			c.shape = g.lasting(c.shape, s.variant.Duration, start)
+		}
+		if c.shape == nil || g.put(c.shape, c.index) == nil {
+			undo()
+			return nil
+		}
+	}
+	if g.put(s, index) == nil {
+		undo()
+		return nil
+	}
+	return undo
+}
+
+// lasting returns a shape that lasts so long, nil if it cannot from the start that is looked at.
+func (g *group) lasting(s *shape, d berth.Duration, start berth.Time) *shape {
+	if s.variant.Duration == d {
+		return s
+	}
+	long := *s
+	long.variant.Duration = d
+	if !g.permits(long.pool, long.variant) || g.denies(long.pool, long.variant) != nil {
+		return nil
+	}
+	if long.look(g, start); !long.fits {
+		return nil
+	}
+	return &long
+}
+
+// put chooses a shape as it is. Cost: O(parts) where PEs have no numbers.
+func (g *group) put(s *shape, index int) (undo func()) {
 	if s.pool.config.Binding == berth.Early {
 		before := slices.Clone(g.chosen)
 		undo = func() { g.chosen = append(g.chosen[:0], before...) }

@@ -290,14 +290,18 @@ func (x *search) complete(t *state.Trial, allotments []berth.Allotment) Place {
 	return place
 }
 
-// chosen returns the variant of a part that an allotment has, in standard seconds.
+// chosen returns the variant of a part that an allotment has, in standard seconds: the longest that is no longer, since
+// parts of one request at a managed site end together.
 func (x *search) chosen(part int, a *berth.Allotment) berth.Variant {
-	variants := x.variants(part)
-	p := x.poolOf(a.Resource)
-	for _, v := range variants {
-		if x.scaled(p, v) == (berth.Variant{NPE: a.NPE, Duration: a.End.Sub(a.Start)}) {
-			return v
+	var best, at berth.Variant
+	p, lasts := x.poolOf(a.Resource), a.End.Sub(a.Start)
+	for _, v := range x.variants(part) {
+		if on := x.scaled(p, v); on.NPE == a.NPE && on.Duration <= lasts && on.Duration > at.Duration {
+			best, at = v, on
 		}
+	}
+	if at.Duration == lasts || at.NPE > 0 && len(x.r.Parts) > 1 && p.site.Managed {
+		return best
 	}
 	panic("engine: a part was placed in a shape that it does not have")
 }
