@@ -193,6 +193,8 @@ func beyond(r *berth.Refusal, at string) string {
 	switch policy.LimitName(x.Limit) {
 	case policy.LimitLead, policy.LimitLength, policy.LimitHold:
 		allowed, asked = hpctime.Format(berth.Duration(r.Exceeded.Allowed)), hpctime.Format(berth.Duration(r.Exceeded.Asked))
+	case policy.LimitAhead:
+		allowed, asked = fmt.Sprintf("%g PEs %s", x.Allowed, at), fmt.Sprintf("%g", x.Asked)
 	case policy.LimitShare:
 		allowed, asked = fmt.Sprintf("%g PEs %s at any one time", x.Allowed, at), fmt.Sprintf("%g", x.Asked)
 	case policy.LimitPESeconds:
@@ -214,6 +216,8 @@ func beyond(r *berth.Refusal, at string) string {
 	}
 	whose := "your limit " + x.Limit
 	switch {
+	case x.Limit == string(policy.LimitAhead):
+		whose = "what may be promised to everyone together so far ahead"
 	case x.Account != "":
 		whose = fmt.Sprintf("the limit %s of account %s", x.Limit, x.Account)
 	case x.QOS != "":
@@ -224,7 +228,7 @@ func beyond(r *berth.Refusal, at string) string {
 	text := fmt.Sprintf("%s is %s, and %s %s", whose, allowed, says, asked)
 	switch {
 	case x.Frees == 0:
-	case policy.LimitName(x.Limit) == policy.LimitLead:
+	case policy.LimitName(x.Limit) == policy.LimitLead, policy.LimitName(x.Limit) == policy.LimitAhead:
 		text += "; ask again at " + stamp(r.Exceeded.Frees) + " or later"
 	default:
 		text += "; it is free again at " + stamp(r.Exceeded.Frees)

@@ -126,6 +126,9 @@ func exceeded(x *berth.Exceeded) *form.Exceeded {
 		return nil
 	}
 	kind, known := policy.LimitNamed(policy.LimitName(x.Limit))
+	if x.Limit == string(policy.LimitAhead) { // which is in no table of limits
+		kind, known = policy.LimitKind{Unit: policy.InPermille}, true
+	}
 	if !known {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -35,6 +36,8 @@ type Config struct {
 	// Eager is the admission filter of the waiting-time paper; nil admits
 	// everything.
 	Eager *policy.Eager `json:"eager,omitempty"`
+	// Ahead bounds which share of the pools may be promised how far ahead; nil is first come, first served.
+	Ahead policy.Ahead `json:"ahead,omitempty"`
 	// Limits are those of users; requests without a user have none. The engine asks
 	// those that concern what is promised.
 	Limits policy.Limits `json:"limits,omitempty"`
@@ -114,7 +117,7 @@ func (c Config) clone() Config {
 		s := &c.Sites[i]
 		s.Pools, s.Partitions, s.Software = slices.Clone(s.Pools), slices.Clone(s.Partitions), slices.Clone(s.Software)
 	}
-	c.Limits = slices.Clone(c.Limits)
+	c.Limits, c.Ahead = slices.Clone(c.Limits), slices.Clone(c.Ahead)
 	if c.Eager != nil {
 		c.Eager = new(*c.Eager)
 	}
@@ -128,11 +131,11 @@ func (c *Config) resolve() (settings, error) {
 	s := settings{
 		state: state.Config{
 			Sites: c.Sites, Uplink: c.Uplink, Users: c.Users, Form: calendar.Forms[0],
-			Limited: len(c.Limits) > 0, NoShows: c.Limits.Has(policy.LimitNoShow),
+			Limited: len(c.Limits) > 0 || len(c.Ahead) > 0, Everyone: len(c.Ahead) > 0, NoShows: c.Limits.Has(policy.LimitNoShow),
 			Accounts: c.Limits.Accounts(), Qualities: c.Limits.Qualities(), Partitions: c.Limits.Partitions(),
 		},
 		rules: place.Rules{
-			Sites: c.Sites, Choice: policy.EarliestFinish, Explain: c.Explain, Eager: c.Eager, Limits: c.Limits, Preempt: c.Preempt,
+			Sites: c.Sites, Choice: policy.EarliestFinish, Explain: c.Explain, Eager: c.Eager, Ahead: c.Ahead, Limits: c.Limits, Preempt: c.Preempt,
 			Draws: stream.New(c.Seed, "match"),
 		},
 	}
@@ -158,7 +161,7 @@ func (c *Config) resolve() (settings, error) {
 			return s, err
 		}
 	}
-	if err := c.Limits.Validate(); err != nil {
+	if err := cmp.Or(c.Limits.Validate(), c.Ahead.Validate()); err != nil {
 		return s, err
 	}
 	if s.rules.Placement, ok = policy.PlacementNamed(orDefault(c.Place, policy.Placements[0].Name)); !ok {

@@ -72,6 +72,13 @@ func (p *promise) areaUntil(until berth.Time) int64 {
 	return berth.Area(a.NPE, a.End.Sub(a.Start)) + berth.Area(p.owed[0], until.Sub(a.End))
 }
 
+// added returns what a promise of one part gets that is extended.
+func (p *promise) added(until berth.Time) []berth.Allotment {
+	a := p.allotments[0]
+	a.Start, a.End, a.NPE = a.End, until, p.owed[0]
+	return []berth.Allotment{a}
+}
+
 // missing returns how many PEs a promise lacks of those owed.
 func (p *promise) missing() berth.Count {
 	lack := berth.Count(0)

@@ -513,6 +513,9 @@ func (m *model) judgeExtended(o *occasion, c *change.Change, p *promise) {
 	if m.withinQuota(p.request.User, p, p.areaUntil(c.Until)) == no {
 		m.fault("quota", "%q of %q is extended beyond the quota", p.id, p.request.User)
 	}
+	if !m.withinAhead(p.request.User, p, p.added(c.Until)) {
+		m.fault("ahead", "%q of %q is extended further than may be promised", p.id, p.request.User)
+	}
 }
 
 // extend takes in a later end.
@@ -653,7 +656,7 @@ func (m *model) judgeNotProlonged(o *occasion, c *change.Change, p *promise) {
 	r := m.fill(&m.scratch[0], nil, m.config.Preempt)
 	pool := m.poolNamed(a.Resource)
 	if m.roomFor(r, p, until) && until < m.now+span && m.permits(p.request, p.owed[0], until.Sub(a.Start), pool) &&
-		m.withinQuota(p.request.User, p, p.areaUntil(until)) == yes {
+		m.withinQuota(p.request.User, p, p.areaUntil(until)) == yes && m.withinAhead(p.request.User, p, p.added(until)) {
 		m.fault("prolong", "%q cannot last until %d: %s, and nothing is in its way", p.id, until, c.Refusal.Reason)
 	}
 	named := c.Refusal.Resource

@@ -207,7 +207,7 @@ func (s *search) at(start berth.Time) bool {
 func (s *search) choose(part int, start berth.Time) bool {
 	if part == len(s.options) {
 		apart := slices.Clone(s.chosen)
-		if s.endTogether(start) && s.together(start) && s.stocked(start) && s.admits() {
+		if s.endTogether(start) && s.together(start) && s.stocked(start) && s.admits(start) {
 			return true
 		}
 		s.chosen = append(s.chosen[:0], apart...)
@@ -315,11 +315,20 @@ func (s *search) stocked(start berth.Time) bool {
 }
 
 // admits reports whether admission lets in what is chosen.
-func (s *search) admits() bool {
+func (s *search) admits(start berth.Time) bool {
 	if !s.w.admitted {
 		return true
 	}
 	area := int64(0)
+	if len(s.m.config.Ahead) > 0 {
+		list := make([]berth.Allotment, len(s.chosen))
+		for i, o := range s.chosen {
+			list[i] = berth.Allotment{Resource: s.m.pools[o.pool].id, Start: start, End: start.Add(o.length), NPE: o.npe}
+		}
+		if !s.m.withinAhead(s.w.r.User, s.w.again, list) {
+			return false
+		}
+	}
 	for i := range s.chosen {
 		o := &s.chosen[i]
 		area += berth.Area(o.npe, o.length)
@@ -328,6 +337,54 @@ func (s *search) admits() bool {
 		}
 	}
 	return s.m.withinQuota(s.w.r.User, s.w.again, area) == yes
+}
+
+// withinAhead reports whether a user may be promised PEs so far ahead beside what everyone has been, if a promise is given up.
+func (m *model) withinAhead(user string, but *promise, list []berth.Allotment) bool {
+	priority := 0
+	for i := range m.config.Users {
+		if own := m.config.Users[i].Priority; i == 0 || own < priority {
+			priority = own // the lowest, for those who are not listed
+		}
+	}
+	for i := range m.config.Users {
+		if m.config.Users[i].ID == user {
+			priority = m.config.Users[i].Priority
+		}
+	}
+	for i := range list {
+		size := m.pools[m.poolNamed(list[i].Resource)].pool.PEs
+		for at := max(list[i].Start, m.now); at < list[i].End; at++ {
+			most, n, bound := size, berth.Count(0), false
+			for _, row := range m.config.Ahead {
+				if at >= m.now.Add(row.Beyond) && (row.Below == nil || priority < *row.Below) {
+					most, bound = min(most, berth.Count((int64(size)*int64(row.Share)+999)/1000)), true
+				}
+			}
+			if !bound {
+				continue
+			}
+			count := func(a *berth.Allotment) {
+				if a.Resource == list[i].Resource && a.Start <= at && at < a.End {
+					n += a.NPE
+				}
+			}
+			for k := range list {
+				count(&list[k])
+			}
+			for _, p := range m.live {
+				for k := range p.allotments {
+					if p != but && !p.job && !p.over[k] {
+						count(&p.allotments[k])
+					}
+				}
+			}
+			if n > most {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // answer is that of a rule: perhaps is where the rule can be read in two ways.

@@ -148,6 +148,7 @@ func simplerConfigs(c *engine.Config) []engine.Config {
 	add(func(c *engine.Config) { c.Seed = 0 })
 	add(func(c *engine.Config) { c.Eager = nil })
 	add(func(c *engine.Config) { c.Limits = nil })
+	add(func(c *engine.Config) { c.Ahead = nil })
 	add(func(c *engine.Config) {
 		c.Limits = slices.DeleteFunc(slices.Clone(c.Limits), func(l policy.Limit) bool { return l.Name == policy.LimitActive })
 	})

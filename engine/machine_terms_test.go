@@ -210,6 +210,9 @@ func (m *model) admitted(p, but *promise) {
 	if m.withinQuota(p.request.User, but, area) == no {
 		m.fault("quota", "%q of %q with %d PE-seconds exceeds the quota", p.id, p.request.User, area)
 	}
+	if !m.withinAhead(p.request.User, p, p.allotments) {
+		m.fault("ahead", "%q of %q at %v is more than may be promised so far ahead", p.id, p.request.User, p.allotments)
+	}
 	if m.config.Eager == nil {
 		return
 	}

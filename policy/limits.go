@@ -23,6 +23,7 @@ const (
 	LimitNoShow       LimitName = "no_show"
 	LimitDelay        LimitName = "delay"
 	LimitIdle         LimitName = "idle"
+	LimitAhead        LimitName = "ahead" // of Ahead: it is in no table of limits
 	LimitRate         LimitName = "rate"
 	LimitBurst        LimitName = "burst"
 	LimitStreams      LimitName = "streams"

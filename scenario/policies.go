@@ -33,6 +33,7 @@ const (
 	admitAll          = "all"
 	admitRequirements = "requirements" // always looked at
 	admitEager        = "eager"
+	admitAhead        = "ahead"
 	admitQuota        = "quota" // likewise: the limits
 )
 
@@ -47,6 +48,9 @@ func admitFrom(file *sites.File, config *engine.Config) {
 			K1: policy.Permille(p.Eager.K1), K2: policy.Permille(p.Eager.K2),
 			Grid: p.Eager.Scope == sites.ScopeGrid, RefuseAll: p.Eager.RefuseAll,
 		}
+	}
+	if uses(admitAhead) {
+		config.Ahead = p.Ahead
 	}
 }
 
@@ -78,7 +82,7 @@ func CheckNames(file *sites.File) error {
 		)
 	}
 	for _, name := range p.Admit {
-		all = append(all, choice{"admit", name, []string{admitAll, admitRequirements, admitEager, admitQuota}})
+		all = append(all, choice{"admit", name, []string{admitAll, admitRequirements, admitEager, admitAhead, admitQuota}})
 	}
 	for _, c := range all {
 		if c.name != "" && !slices.Contains(c.known, c.name) {

@@ -46,6 +46,7 @@ type Policies struct {
 	Seed    uint64         `json:"seed,omitempty"`
 	Eager   *Eager         `json:"eager,omitempty"` // nil if the file has none
 	DPSAR   *DPSAR         `json:"dpsar,omitempty"` // nil if the file has none
+	Ahead   policy.Ahead   `json:"ahead,omitempty"`
 	// What becomes of ordinary jobs, and of what does not end in time.
 	Jobs      string         `json:"jobs,omitempty"`
 	Compress  *bool          `json:"compress,omitempty"` // nil is not said

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/bytesize"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/site/hostlist"
 )
 
@@ -462,6 +463,7 @@ func (r *reader) policies(v *value, path string) {
 		key{"horizon", "", word(&p.Horizon)},
 		key{"seed", "", whole(r, &p.Seed, 0, 1<<53-1)},
 		key{"eager", "", r.eager},
+		key{"ahead", "", r.ahead},
 		key{"dpsar", "", func(v *value, path string) {
 			p.DPSAR = new(DPSAR)
 			r.dpsar(v, path, p.DPSAR)
@@ -510,6 +512,23 @@ func (r *reader) eager(v *value, path string) {
 		})},
 		key{"refuse_all", "", r.switched(&e.RefuseAll)},
 	)
+}
+
+// ahead reads which share may be promised how far ahead.
+func (r *reader) ahead(v *value, path string) {
+	r.list(v, path, "rows", func(v *value, path string) {
+		var row policy.AheadRow
+		var below int
+		r.group(v, path, "a row",
+			key{"beyond", "say how far ahead, such as 7d", measured(r, &row.Beyond, durationExample, duration)},
+			key{"share", "say which share of the PEs may be promised, such as 0.5", decimal(r, &row.Share, 0, 1000)},
+			key{"below", "", whole(r, &below, -maxPriority, maxPriority)},
+		)
+		if has(v, "below") {
+			row.Below = &below
+		}
+		r.Policies.Ahead = append(r.Policies.Ahead, row)
+	})
 }
 
 // policyName reads a name as the tables of policies have them.

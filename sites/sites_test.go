@@ -138,6 +138,7 @@ policies:
   horizon: unbounded
   seed: 7
   eager: {k1: 0, k2: 1, scope: grid, refuse_all: true}
+  ahead: [{beyond: 1d, share: 0.8}, {beyond: 90m, share: 0.25, below: -3}]
   dpsar: {sd: 4.5, n: 3, n_ujp: 4, overflow: discard, chain: true, length_classes: 5, in_user: ljf, aging: 1h}
   jobs: conservative
   compress: true
@@ -154,6 +155,7 @@ policies:
 		Preset: "wms-eager", Trigger: "every", Every: 240, Order: "dpsar", Match: "smallest-fit",
 		Admit: []string{"requirements", "eager"}, Place: "pe-worst", Choice: "least-area", Horizon: "unbounded", Seed: 7,
 		Eager: &sites.Eager{K2: 1000, Scope: "grid", RefuseAll: true},
+		Ahead: policy.Ahead{{Beyond: 86400, Share: 800}, {Beyond: 5400, Share: 250, Below: new(-3)}},
 		DPSAR: &sites.DPSAR{
 			SD: &sd, N: 3, NUJP: 4, Overflow: "discard", Chain: true, LengthClasses: 5, InUser: "ljf", Aging: 3600,
 		},
@@ -363,6 +365,10 @@ var bad = []struct {
 	{name: "limit of nothing", text: site("pes: 4\n  partitions: [{name: p, max_duration: 0s}]"), place: "4:40", field: "sites[0].partitions[0].max_duration", want: "at least 1 s", untold: true},
 	{name: "no PE at most", text: site("pes: 4\n  partitions: [{name: p, max_npe: 0}]"), place: "4:35", field: "sites[0].partitions[0].max_npe", want: "from 1"},
 
+	{name: "ahead of nothing", text: "sites: [{name: a, pes: 1}]\npolicies: {ahead: []}", place: "2:19", field: "policies.ahead", want: "an empty list"},
+	{name: "ahead without share", text: "sites: [{name: a, pes: 1}]\npolicies: {ahead: [{beyond: 7d}]}", place: "2:20", field: "policies.ahead[0].share", want: "missing; say which share of the PEs may be promised, such as 0.5"},
+	{name: "ahead by a bare number", text: "sites: [{name: a, pes: 1}]\npolicies: {ahead: [{beyond: 7, share: 0.5}]}", place: "2:29", field: "policies.ahead[0].beyond", want: "7"},
+	{name: "share ahead as percent", text: "sites: [{name: a, pes: 1}]\npolicies: {ahead: [{beyond: 7d, share: 50%}]}", place: "2:40", field: "policies.ahead[0].share", want: "a text"},
 	{name: "K1 above", text: "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 1.1, k2: 0}}", place: "2:24", field: "policies.eager.k1", want: `"1.1": want a number from 0 to 1`},
 	{name: "K2 below", text: "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 1, k2: -0.5}}", place: "2:31", field: "policies.eager.k2", want: `"-0.5": want a number from 0 to 1`},
 	{name: "K2 just above", text: "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 1, k2: 1.001}}", place: "2:31", field: "policies.eager.k2", want: `"1.001": want a number from 0 to 1`},

@@ -27,6 +27,7 @@ type Rules struct {
 	Horizon   calendar.Horizon
 	Explain   bool // a refusal for want of room says how many PEs were free
 	Eager     *policy.Eager
+	Ahead     policy.Ahead
 	Limits    policy.Limits
 	Staging   Staging
 	Preempt   bool          // running jobs are no obstacle

@@ -22,7 +22,11 @@ import (
 type allowance struct {
 	of state.Holder
 	policy.Allowance
+	ahead []policy.AheadRow // of everyone, for who asks
 }
+
+// limits reports whether anything is limited.
+func (f *Finder) limits() bool { return len(f.Limits) > 0 || len(f.Ahead) > 0 }
 
 // exceeds is Exceeds with the holder that is limited.
 func (a *allowance) exceeds(name policy.LimitName, asked int64) *berth.Exceeded {
@@ -63,7 +67,7 @@ func limitedPartitions(rules *Rules) []string {
 func (f *Finder) allowances(r *berth.Request) (list []allowance) {
 	add := func(of state.Holder, a policy.Allowance) {
 		if !a.Unlimited() {
-			list = append(list, allowance{of, a})
+			list = append(list, allowance{of: of, Allowance: a})
 		}
 	}
 	if r.User != "" {
@@ -74,6 +78,9 @@ func (f *Finder) allowances(r *berth.Request) (list []allowance) {
 	}
 	if r.QOS != "" {
 		add(state.OfQOS(r.QOS), f.Limits.For(policy.Scope{Role: r.Role, QOS: r.QOS}))
+	}
+	if rows := f.Ahead.For(f.state.PriorityOf(r.User)); len(rows) > 0 && !r.IsJob() {
+		list = append(list, allowance{of: state.Everyone(), ahead: rows})
 	}
 	for _, name := range f.partitions {
 		if r.Partition == name || r.Partition == "" && slices.ContainsFunc(f.pools, func(p pool) bool { return p.assumed != nil && p.assumed.Name == name }) {
@@ -88,7 +95,9 @@ func without(list []allowance, names ...policy.LimitName) []allowance {
 	less := slices.Clone(list)
 	for i := range less {
 		for _, name := range names {
-			less[i].Allowance = less[i].Without(name)
+			if less[i].Allowance = less[i].Without(name); name == policy.LimitShare {
+				less[i].ahead = nil
+			}
 		}
 	}
 	return less
@@ -97,7 +106,7 @@ func without(list []allowance, names ...policy.LimitName) []allowance {
 // admission has the admission policies asked about a search from now on.
 func (x *search) admission() {
 	x.admit = true
-	if len(x.Limits) == 0 {
+	if !x.limits() {
 		return
 	}
 	x.allowed = x.allowances(x.r)
@@ -268,13 +277,24 @@ func (x *search) overIn(p *pool, a *allowance, v berth.Variant) *berth.Exceeded 
 		return over
 	}
 	if most, limited := x.shareOf(p, a); limited && v.NPE > most {
-		return a.exceedsShare(most, v.NPE)
+		return x.exceedsShare(a, most, v.NPE, x.state.Now())
 	}
 	return x.overArea(a, v.Area())
 }
 
-// exceedsShare says that some PEs are more than a share.
-func (a *allowance) exceedsShare(most, asked berth.Count) *berth.Exceeded {
+// exceedsShare says that some PEs are more than a share at a time. Where less may be promised the further ahead it is, part of
+// both is what may not be promised then, and there will be more by the time at which that is no longer so far ahead.
+func (x *search) exceedsShare(a *allowance, most, asked berth.Count, at berth.Time) *berth.Exceeded {
+	if len(a.ahead) > 0 {
+		row := a.ahead[0]
+		for _, next := range a.ahead {
+			if next.Beyond <= at.Sub(x.state.Now()) {
+				row = next
+			}
+		}
+		now := row.Of(most)
+		return &berth.Exceeded{Limit: string(policy.LimitAhead), Allowed: int64(now), Asked: int64(asked - (most - now)), Frees: at.Add(-row.Beyond)}
+	}
 	over := &berth.Exceeded{Limit: string(policy.LimitShare), Allowed: int64(most), Asked: int64(asked)}
 	a.names(over)
 	return over
@@ -349,7 +369,7 @@ func (x *search) bounded(t *state.Trial, refusal *berth.Refusal) *berth.Refusal 
 	allowed := x.allowed
 	for _, names := range [][]policy.LimitName{{policy.LimitLead}, {policy.LimitShare}, {policy.LimitLead, policy.LimitShare}} {
 		less := without(allowed, names...)
-		if slices.Equal(less, allowed) {
+		if slices.EqualFunc(less, allowed, func(a, b allowance) bool { return a.Allowance == b.Allowance && len(a.ahead) == len(b.ahead) }) {
 			continue
 		}
 		x.allowed = less
@@ -395,9 +415,11 @@ func (x *search) shareBeyond(found []berth.Allotment) (berth.ResourceID, *berth.
 		id := found[i].Resource
 		p := x.poolOf(id)
 		for a, s := range x.shared(p) {
-			if asked := s.beside(found, id); asked > s.most {
-				over := a.exceedsShare(s.most, asked)
-				over.Frees, _ = x.shareIn(p).together(found, id, found[0].Start)
+			if asked, at := s.beside(found, id); asked > s.most {
+				over := x.exceedsShare(a, s.most, asked, at)
+				if len(a.ahead) == 0 {
+					over.Frees, _ = x.shareIn(p).together(found, id, found[0].Start)
+				}
 				return id, over
 			}
 		}
@@ -408,7 +430,7 @@ func (x *search) shareBeyond(found []berth.Allotment) (berth.ResourceID, *berth.
 // Forbidden returns the refusal of a request or job that has just arrived and that its
 // user, account or QOS may not have wherever and whenever it is placed; nil if they may.
 func (f *Finder) Forbidden(r *berth.Request) *berth.Refusal {
-	if len(f.Limits) == 0 {
+	if !f.limits() {
 		return nil
 	}
 	x := f.search(r, nil)
@@ -467,8 +489,12 @@ func (f *Finder) overExtension(d *state.Entry, until berth.Time, role string) *b
 			over = x.overArea(a, berth.Area(held.NPE, until.Sub(held.End)))
 		}
 		if most, limited := x.shareOf(p, a); over == nil && limited && !r.IsJob() {
-			if used := x.shareBy(p, a, most).peak(max(held.End, f.state.Now()), until) + held.NPE; used > most {
-				over = a.exceedsShare(most, used)
+			from := max(held.End, f.state.Now())
+			if len(a.ahead) > 0 {
+				from = max(from, f.state.Now().Add(a.ahead[0].Beyond))
+			}
+			if used, at := x.shareBy(p, a, most).peakAt(from, until); used+held.NPE > most && from < until {
+				over = x.exceedsShare(a, most, used+held.NPE, at)
 			}
 		}
 		if over != nil {

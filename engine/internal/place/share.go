@@ -26,6 +26,9 @@ type inPool struct {
 // pool, and for a partition of its PEs there.
 func (x *search) shareOf(p *pool, a *allowance) (most berth.Count, limited bool) {
 	size := p.config.PEs
+	if len(a.ahead) > 0 {
+		return size, true
+	}
 	if a.of.Partition() != "" {
 		if partition := x.partition(p); partition != nil && !partition.PEs.Empty() {
 			size = partition.PEs.Count()
@@ -57,11 +60,26 @@ func (x *search) shareBy(p *pool, a *allowance, most berth.Count) *share {
 		return s
 	}
 	s := x.used(a.of, x.again, p.id, most)
-	if x.placed != nil {
+	if x.placed != nil || len(a.ahead) > 0 {
 		s.steps = slices.Clone(s.steps) // for what is added to it
+	}
+	x.reserve(s, a)
+	if x.placed != nil {
 		x.placed[at] = s
 	}
 	return s
+}
+
+// reserve counts as used what of a share may not be promised so far ahead.
+func (x *search) reserve(s *share, a *allowance) {
+	left := s.most
+	for i := range a.ahead {
+		row := &a.ahead[i]
+		if from, now := x.state.Now().Add(row.Beyond), row.Of(s.most); now < left && from < berth.TimeLimit {
+			s.steps = s.steps.Add(from, berth.TimeLimit, left-now)
+			left = now
+		}
+	}
 }
 
 // shareIn returns what the shares of a pool leave; nil if that is no limit.
@@ -205,7 +223,7 @@ func (x *search) takesFor(takes []take, s *share, v berth.Variant) []take {
 func (x *search) hasShares() bool {
 	return slices.ContainsFunc(x.allowed, func(a allowance) bool {
 		_, limited := a.Limit(policy.LimitShare)
-		return limited
+		return limited || len(a.ahead) > 0
 	})
 }
 
@@ -270,16 +288,17 @@ func (s *share) together(allotments []berth.Allotment, id berth.ResourceID, star
 }
 
 // beside returns the most PEs of a pool that are used at once if some allotments, which
-// begin together, come to what is used.
-func (s *share) beside(allotments []berth.Allotment, id berth.ResourceID) berth.Count {
-	most := berth.Count(0)
+// begin together, come to what is used, and when that is.
+func (s *share) beside(allotments []berth.Allotment, id berth.ResourceID) (most berth.Count, when berth.Time) {
 	at := func(from, to berth.Time, used berth.Count) {
 		for i := range allotments {
 			if a := &allotments[i]; a.Resource == id && a.Start < to && from < a.End {
 				used += a.NPE
 			}
 		}
-		most = max(most, used)
+		if used > most {
+			most, when = used, from
+		}
 	}
 	start, end := allotments[0].Start, lastEnd(allotments)
 	at(start, start+1, s.peak(start, start+1))
@@ -288,14 +307,22 @@ func (s *share) beside(allotments []berth.Allotment, id berth.ResourceID) berth.
 			at(from, from+1, s.steps[i].NPE)
 		}
 	}
-	return most
+	return most, when
 }
 
 // peak returns the most PEs that are used at once in an interval.
 func (s *share) peak(from, to berth.Time) berth.Count {
-	most := berth.Count(0)
-	for i := max(0, s.steps.At(from)); i < len(s.steps) && s.steps[i].At < to; i++ {
-		most = max(most, s.steps[i].NPE)
-	}
+	most, _ := s.peakAt(from, to)
 	return most
+}
+
+// peakAt is peak, and when that is.
+func (s *share) peakAt(from, to berth.Time) (most berth.Count, when berth.Time) {
+	when = from
+	for i := max(0, s.steps.At(from)); i < len(s.steps) && s.steps[i].At < to; i++ {
+		if s.steps[i].NPE > most {
+			most, when = s.steps[i].NPE, max(from, s.steps[i].At)
+		}
+	}
+	return most, when
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // Stretch is starts that are alike: all of them are possible, or the same thing stands
@@ -150,14 +151,16 @@ func (s *starting) short(q calendar.Query, at, soon berth.Time) *berth.Refusal {
 	}
 	refusal.Reason, refusal.Resource = berth.Quota, s.pool.id
 	for a, share := range s.shared(s.pool) {
-		if asked := share.peak(at, at.Add(q.Duration)) + t.n; refusal.Exceeded == nil || asked > share.most {
-			refusal.Exceeded = a.exceedsShare(share.most, asked)
-			if asked > share.most {
+		used, when := share.peakAt(at, at.Add(q.Duration))
+		if asked := used + t.n; refusal.Exceeded == nil || asked > share.most {
+			if refusal.Exceeded = s.exceedsShare(a, share.most, asked, when); asked > share.most {
 				break
 			}
 		}
 	}
-	refusal.Exceeded.Frees = max(soon, 0)
+	if refusal.Exceeded.Limit == string(policy.LimitShare) {
+		refusal.Exceeded.Frees = max(soon, 0)
+	}
 	return refusal
 }
 

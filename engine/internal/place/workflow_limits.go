@@ -11,10 +11,13 @@ import (
 // narrowing returns what the user of a workflow may have if limits narrow the plan, as a share of
 // PEs and the longest reservation do, of the user or of the partition of a task; nil if none does.
 func (f *Finder) narrowing(w *berth.Workflow) *policy.Allowance {
-	if len(f.Limits) == 0 {
+	if !f.limits() {
 		return nil
 	}
 	var allowed policy.Allowance
+	if len(f.Ahead.For(f.state.PriorityOf(w.User))) > 0 {
+		return &allowed
+	}
 	if w.User != "" {
 		allowed = f.Limits.Of(w.Role, w.User)
 	}
@@ -36,7 +39,7 @@ func (f *Finder) narrowing(w *berth.Workflow) *policy.Allowance {
 // which a plan keeps to without what is added to it, transfers and waits.
 func (f *Finder) sharesOf(r *berth.Request) (list []allowance) {
 	for _, a := range f.allowances(r) {
-		if a.Allowance = a.Only(policy.LimitShare); !a.Unlimited() {
+		if a.Allowance = a.Only(policy.LimitShare); !a.Unlimited() || len(a.ahead) > 0 {
 			list = append(list, a)
 		}
 	}
@@ -70,7 +73,7 @@ func lengthOf(allowed *policy.Allowance) berth.Duration {
 // overWorkflow returns the refusal of a limit that a plan exceeds beside what its holders have;
 // nil if it exceeds none. The eager filter is for single requests and is not asked.
 func (f *Finder) overWorkflow(w *berth.Workflow, plan *WorkflowPlan) *berth.Refusal {
-	if len(f.Limits) == 0 {
+	if !f.limits() {
 		return nil
 	}
 	var allowed []allowance
@@ -147,13 +150,25 @@ func overShareOf(tasks []*berth.Allotment, of map[berth.ResourceID]*search, a *a
 		seen[id] = true
 		s := x.used(a.of, nil, id, most)
 		s.steps = slices.Clone(s.steps)
+		x.reserve(s, a)
 		for _, other := range tasks {
 			if other.Resource == id {
 				s.steps = s.steps.Add(other.Start, other.End, other.NPE)
 			}
 		}
-		if peak := s.peak(x.state.Now(), berth.Forever); peak > most {
-			return a.exceedsShare(most, peak), id
+		within := []berth.Interval{{Start: x.state.Now(), End: berth.Forever}}
+		if len(a.ahead) > 0 { // when more is promised already than may be now, only the tasks count
+			within = within[:0]
+			for _, other := range tasks {
+				if other.Resource == id {
+					within = append(within, other.Interval())
+				}
+			}
+		}
+		for _, iv := range within {
+			if peak, at := s.peakAt(iv.Start, iv.End); peak > most {
+				return x.exceedsShare(a, most, peak, at), id
+			}
 		}
 	}
 	return nil, berth.ResourceID{}

@@ -9,7 +9,7 @@ import (
 )
 
 // Holder is those whose reservations are counted together: a user, the requests of an
-// account or a QOS, or those that a partition takes.
+// account or a QOS, those that a partition takes, or everyone.
 type Holder struct {
 	kind holderKind
 	name string
@@ -22,6 +22,7 @@ const (
 	ofAccount
 	ofPartition
 	ofQOS
+	ofEveryone
 	holderKinds
 )
 
@@ -37,6 +38,9 @@ func OfQOS(qos string) Holder { return Holder{ofQOS, qos} }
 // OfPartition is what the partitions of a name take, at whatever sites and in whatever
 // pools they are: requests that name it, and where it is the default those that name none.
 func OfPartition(name string) Holder { return Holder{ofPartition, name} }
+
+// Everyone is all that have promises, together.
+func Everyone() Holder { return Holder{kind: ofEveryone} }
 
 // Account returns the name of an account, "" if the holder is none.
 func (h Holder) Account() string { return h.nameOf(ofAccount) }
@@ -56,7 +60,7 @@ func (h Holder) nameOf(kind holderKind) string {
 
 // text names the holder for messages.
 func (h Holder) text() string {
-	return [...]string{"user", "account", "partition", "QOS"}[h.kind] + " \"" + h.name + "\""
+	return [...]string{"user", "account", "partition", "QOS", "everyone"}[h.kind] + " \"" + h.name + "\""
 }
 
 // byHolder keeps something for each holder.
@@ -93,11 +97,12 @@ func (b byHolder[V]) sorted() (list []Holder) {
 type holding struct {
 	sites                           []berth.Site
 	accounts, qualities, partitions []string // policy.Every stands for all
+	everyone                        bool
 	list                            []Holder // scratch space of beside
 }
 
 func newHolding(config *Config) holding {
-	return holding{sites: config.Sites, accounts: config.Accounts, qualities: config.Qualities, partitions: config.Partitions}
+	return holding{sites: config.Sites, accounts: config.Accounts, qualities: config.Qualities, partitions: config.Partitions, everyone: config.Everyone}
 }
 
 // named returns those holders that a request names: its account and its QOS.
@@ -115,6 +120,9 @@ func (g *holding) named(r *berth.Request, list []Holder) []Holder {
 // until it is called again.
 func (g *holding) beside(r *berth.Reservation) []Holder {
 	list := g.named(r.Request, g.list[:0])
+	if g.everyone {
+		list = append(list, Everyone())
+	}
 	if len(g.partitions) > 0 {
 		for i := range r.Allotments {
 			name := g.partition(r.Request, r.Allotments[i].Resource)

@@ -226,6 +226,9 @@ func (l *ledger) own(h Holder, list []*Entry) {
 // or takes it out. Cost: O(what those have) to take it out.
 func (l *ledger) enlist(e *Entry, sign int) {
 	for _, h := range l.holding.beside(&e.r) {
+		if h == Everyone() { // whose list is live
+			continue
+		}
 		list := l.owned[h.kind][h.name]
 		if sign > 0 {
 			list = append(list, e)
@@ -357,6 +360,8 @@ func (s *State) Holds(h Holder, e *Entry) bool {
 		return e.r.Request.Account == h.name
 	case ofQOS:
 		return e.r.Request.QOS == h.name
+	case ofEveryone:
+		return true
 	}
 	for part := range e.r.Allotments {
 		if s.Has(h, e, part) {

@@ -134,6 +134,9 @@ func (u *users) sequence(user string) uint64 {
 	return n
 }
 
+// PriorityOf returns a user's priority.
+func (s *State) PriorityOf(user string) int { return s.users.priorityOf(user) }
+
 // priorityOf returns a user's priority.
 func (u *users) priorityOf(user string) int {
 	if p, configured := u.priority[user]; configured {

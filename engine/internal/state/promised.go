@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -104,7 +105,7 @@ func (l *ledger) count(e *Entry, sign int) {
 func (s *State) Promised(h Holder, pool berth.ResourceID) Promised {
 	l := &s.ledger
 	p, counted := l.promised[h.kind][h.name][pool]
-	if !counted && len(s.Owned(h)) > 0 {
+	if !counted && (len(s.Owned(h)) > 0 || h == Everyone() && len(l.live) > 0) {
 		if l.promised[h.kind][h.name] == nil {
 			l.promised[h.kind][h.name] = map[berth.ResourceID]Promised{}
 		}
@@ -117,7 +118,11 @@ func (s *State) Promised(h Holder, pool berth.ResourceID) Promised {
 // promisedNow counts what is promised from the reservations themselves.
 func (l *ledger) promisedNow(h Holder, pool berth.ResourceID) Promised {
 	var p Promised
-	for _, e := range l.owned[h.kind][h.name] {
+	entries := slices.Values(l.owned[h.kind][h.name])
+	if h == Everyone() {
+		entries = maps.Values(l.live)
+	}
+	for e := range entries {
 		for part := range e.r.Allotments {
 			if a := &e.r.Allotments[part]; a.Resource == pool && e.promises(part) && l.holding.has(h, e.r.Request, pool) {
 				p = append(p, PromisedFrom{a.Start, a.NPE}, PromisedFrom{a.End, -a.NPE})

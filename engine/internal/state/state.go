@@ -29,6 +29,7 @@ type Config struct {
 	// accounts, QOS and partitions have is kept of those that have limits of their own, all of
 	// them with policy.Every. NoShows says that what goes unused is counted.
 	Limited, NoShows                bool
+	Everyone                        bool // what all have together is kept too
 	Accounts, Qualities, Partitions []string
 }
 
