@@ -129,3 +129,52 @@ func TestSessionsOfATokenAreBounded(t *testing.T) {
 		t.Errorf("%d are kept once the others are over; want 2: %v", len(s.List()), err)
 	}
 }
+
+// A user who is identified by the machine has sessions without a token: of their role, until a time or for as long as
+// sessions last, also across a restart, and as many for each user as a token has.
+func TestSessionsOfUsersOfTheMachine(t *testing.T) {
+	folder := t.TempDir()
+	s, err := token.Open(folder, "root", 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, e, err := s.OpenMachineSession("bob", service.Viewer, 1000+hour, 1000)
+	if err != nil || e.User != "bob" || e.Role != service.Viewer || e.Expires != 1000+hour || !e.OfMachine() || !e.IsSession() {
+		t.Fatal(e, err)
+	}
+	var secrets []string
+	for i := range 66 {
+		secret, e, err := s.OpenMachineSession("alice", service.User, 0, berth.Time(1000+i))
+		if err != nil || e.Expires != berth.Time(1000+i+7*24*hour) {
+			t.Fatal(e, err)
+		}
+		secrets = append(secrets, secret)
+	}
+	if s, err = token.Open(folder, "root", 1100); err != nil {
+		t.Fatal(err)
+	}
+	if good(t, s, secrets[1], 1100) || !good(t, s, secrets[2], 1100) || !good(t, s, secrets[65], 1100) {
+		t.Error("want the latest 64 sessions of a user")
+	}
+	known, _, is, err := s.CheckSession(secret, 1000+hour-1)
+	if err != nil || !is || known.User != "bob" || known.Role != service.Viewer || !known.OfMachine() {
+		t.Errorf("%+v, known: %t, %v; want bob's session beside those of others", known, is, err)
+	}
+	if good(t, s, secret, 1000+hour) {
+		t.Error("good behind its end")
+	}
+	if list, err := token.Read(folder); err != nil || len(list) != 1 || list[0].User != "root" {
+		t.Errorf("%+v, %v; want the token alone", list, err)
+	}
+}
+
+// A file that cannot be read is a fault of the machine, not of what it says.
+func TestTokensThatCannotBeRead(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, token.File), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := token.Read(folder); err == nil || codeOf(err) == berth.Invalid {
+		t.Errorf("%v, %v", list, err)
+	}
+}
