@@ -95,6 +95,34 @@ func TestFeedsEndWithTheirToken(t *testing.T) {
 	}
 }
 
+// Of feeds that ended the last use is forgotten, of others it is not.
+func TestTheUseOfFeedsEndsWithThem(t *testing.T) {
+	s := open(t, t.TempDir())
+	_, mine, err := s.Add(token.Wanted{User: "alice", Role: service.User}, 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var feeds []token.Feed
+	for _, parent := range []string{mine.ID, mine.ID, mine.ID, "socket"} {
+		_, f, err := s.AddFeed(token.WantedFeed{User: "alice", Role: service.User, Parent: parent}, 200)
+		if err == nil {
+			err = s.UsedFeed(&f, 1000)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		feeds = append(feeds, f)
+	}
+	if err := s.Revoke(mine.ID); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []berth.Time{0, 0, 0, 1000} {
+		if got := s.FeedUsed(&feeds[i]); got != want {
+			t.Errorf("feed %d: last used at %d, want %d", i, got, want)
+		}
+	}
+}
+
 // The last use is kept about a day after it at most, and the file is not written each time.
 func TestTheLastUseOfFeedsIsKept(t *testing.T) {
 	folder := t.TempDir()
