@@ -158,8 +158,14 @@ func TestAComparisonRunsInAFolderOfItsOwn(t *testing.T) {
 	if got := l.text(t, id, "found.txt"); got != "a.swf\nreport\n" {
 		t.Errorf("the folder has %q", got)
 	}
-	if env := l.text(t, id, "env.txt"); strings.Contains(env, "SECRET") || !strings.Contains(env, "GOMAXPROCS=") {
+	env, where := l.text(t, id, "env.txt"), strings.TrimSpace(l.text(t, id, "where.txt"))
+	if strings.Contains(env, "SECRET") || !strings.Contains(env, "GOMAXPROCS=") {
 		t.Errorf("environment %s", env)
+	}
+	for _, name := range []string{"HOME", "TMPDIR"} { // which a program may fill as it likes
+		if !slices.Contains(strings.Split(env, "\n"), name+"="+where) {
+			t.Errorf("environment %s; want %s to be %s", env, name, where)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(l.folder, id, "a.swf")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the log stays beside the report: %v", err)
