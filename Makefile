@@ -12,6 +12,9 @@ BENCHSTAT     := .tools/golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22
 NFPM          := .tools/github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.44.1/nfpm
 GOVULNCHECK   := .tools/golang.org/x/vuln/cmd/govulncheck@v1.9.0/govulncheck
 
+# By this name, make -n runs no make.
+SELF = $(MAKE) --no-print-directory
+
 TESTFLAGS ?=
 FUZZTIME  ?= 30s
 BENCH     ?= .
@@ -73,10 +76,10 @@ test: export RAPID_CHECKS := 25
 endif
 
 # What CI adds is cross, which compiles everything three times more, race, and slurms. The tests need no
-# go vet, whose analyzers are among those of lint.
-test: lint build ## format, lint, build, and all tests; outside CI with a quarter of the random cases
+# go vet, whose analyzers are among those of lint. The linters wait for nothing either: they run beside the tests that do.
+test: build ## format, lint, build, and all tests; outside CI with a quarter of the random cases
 	@others=$$(go list ./... | grep -vxF "$$(go list $(COMPUTE))"); set -x; \
-	nice -n 19 go test -vet=off -timeout 45m $(TESTFLAGS) $(COMPUTE) & compute=$$!; \
+	{ nice -n 19 $(SELF) lint && nice -n 19 go test -vet=off -timeout 45m $(TESTFLAGS) $(COMPUTE); } & compute=$$!; \
 	go test -vet=off -timeout 45m $(TESTFLAGS) $(LONGEST) $$others && passed=0 || passed=$$?; \
 	wait $$compute && exit $$passed
 

@@ -93,7 +93,9 @@ func (x *examiner) examine(p *browser.Page, state string) {
 	if strings.HasSuffix(state, "dark") {
 		rules = `['color-contrast']`
 	}
-	p.Eval(`window.axe || ` + x.source + `; 0`)
+	if p.Eval(`Boolean(window.axe)`) != true { // a page that was not left has it
+		p.Eval(x.source + `; 0`)
+	}
 	found, _ := p.Eval(`axe.run(document, { runOnly: ` + rules + ` }).then((r) =>
 		r.violations.flatMap((v) => v.nodes.slice(0, 3).map((n) => v.id + ': ' + n.html.slice(0, 160) + ' ' + (n.any[0] || n.all[0] || n.none[0] || {}).message)))`).([]any)
 	for _, f := range found {
