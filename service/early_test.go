@@ -49,21 +49,23 @@ func TestTaskOfAFarPromiseRunsWhenItBegins(t *testing.T) {
 	})
 }
 
-// A promise in which a task waits keeps it when it is moved.
+// A promise in which a task waits keeps it when it is moved. Both starts are beyond the horizon by far; one that is days
+// away is that of the test before.
 func TestWaitingTaskMovesWithItsPromise(t *testing.T) {
+	const first, moved = 4 * 3600, 2 * 3600
 	bothUnits(t, func(t *testing.T, w *harbour) {
-		r := w.reserve("far", 2, 2*day, 3600)
+		r := w.reserve("far", 2, first, 3600)
 		job := w.run("far")
-		later := r.Allotments[0].Start.Add(day)
+		later := r.Allotments[0].Start.Add(moved)
 		to := berth.Rigid("far", 0, later, later+3600, 1, 3600)
 		if a, err := w.host.Modify(t.Context(), ann, "far", to); err != nil || a.Refusal != nil {
 			t.Fatalf("%+v %v", a, err)
 		}
-		w.pass(2*day + 600)
+		w.pass(first + 600)
 		if w.running(job) {
 			t.Error("it runs when the promise began before")
 		}
-		w.pass(day)
+		w.pass(moved)
 		if !w.running(job) {
 			t.Errorf("it does not run: %+v, %+v", w.get("far"), w.state())
 		}

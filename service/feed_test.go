@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -213,6 +214,10 @@ func TestAGenerationOfAFeedIsOneFeed(t *testing.T) {
 					f := feed(t, h, p, site)
 					if known && generation == last.generation && f.Now < last.feed.Until {
 						f.Now, last.feed.Now = 0, 0
+						if reflect.DeepEqual(last.feed, f) { // which is much faster than to look for differences
+							same++
+							continue
+						}
 						if diff := cmp.Diff(last.feed, f); diff != "" {
 							t.Fatalf("seed %d: the feed %s of one generation is otherwise (-was +is)\n%s", seed, key, diff)
 						}
