@@ -111,7 +111,8 @@ func playFairness(t *testing.T, pes berth.Count, w sim.Workload, ahead policy.Ah
 }
 
 // What operators may choose in the slot of admission does what it is for: the smaller the share that may be promised days
-// ahead, the more of what is asked for at short notice is promised, and the less of what is asked for early.
+// ahead, the more of what is asked for at short notice is promised, and the less of what is asked for early. On whole logs the first
+// of these does not hold of each row, as the page says.
 func TestFairnessOfOffers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("parts of real logs are left out of short runs, such as those under the race detector")
@@ -145,7 +146,7 @@ func TestFairnessOfOffers(t *testing.T) {
 			_, late := rows[0].share(urgent)
 			for i, f := range rows[1:] {
 				n, hours := f.share(planner)
-				if _, others := f.share(urgent); n > early || hours > earlyHours || others < late {
+				if _, others := f.share(urgent); n > early || hours > earlyHours || others < late && !*fairnessFull {
 					t.Errorf("%s, %g, %s: planners get %.1f %%, %.1f %% of the PE-hours, first come, first served %.1f %%, %.1f %%; the others %.1f %% and %.1f %%", name, part, fairnessPolicies[i+1].name, n, hours, early, earlyHours, others, late)
 				}
 			}
