@@ -109,7 +109,6 @@ func TestEveryWayKeepsToWhatMayBePromisedAhead(t *testing.T) {
 			settled(t, config, e)
 		}
 	}
-
 }
 
 // submitted is the event that brings a request.

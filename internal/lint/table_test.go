@@ -157,7 +157,7 @@ var owned = []owner{{
 	},
 	doors: []string{
 		"New", "NewFlow", "(*Flow).Expect", "Restore", "(*State).Fold",
-		"(*State).Try", "(*State).TryPlans", "(*Trial).Book", "(*Trial).Promise", "(*Trial).Give", "(*Trial).Shorten", "(*Trial).Release", "(*Trial).Unplan",
+		"(*State).Try", "(*State).TryPlans", "(*Trial).Book", "(*Trial).Promise", "(*Trial).Give", "(*Trial).Shorten", "(*Trial).Release", "(*Trial).Vacate", "(*Trial).Unplan",
 		"(*Trial).View", "(*Trial).Undo", "(*Trial).Close",
 		"(*State).Unsettled", "(*State).Disturbed", "(*Flow).TakeFreed", // ask once for what has changed since they were asked last
 		// Looks, as above, or with a memory of where they looked last.

@@ -2,7 +2,6 @@ package state
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -118,16 +117,20 @@ func (s *State) Promised(h Holder, pool berth.ResourceID) Promised {
 // promisedNow counts what is promised from the reservations themselves.
 func (l *ledger) promisedNow(h Holder, pool berth.ResourceID) Promised {
 	var p Promised
-	entries := slices.Values(l.owned[h.kind][h.name])
-	if h == Everyone() {
-		entries = maps.Values(l.live)
-	}
-	for e := range entries {
+	add := func(e *Entry) {
 		for part := range e.r.Allotments {
 			if a := &e.r.Allotments[part]; a.Resource == pool && e.promises(part) && l.holding.has(h, e.r.Request, pool) {
 				p = append(p, PromisedFrom{a.Start, a.NPE}, PromisedFrom{a.End, -a.NPE})
 			}
 		}
+	}
+	if h == Everyone() {
+		for _, e := range l.live { // in any order: they are sorted, and equals are summed up
+			add(e)
+		}
+	}
+	for _, e := range l.owned[h.kind][h.name] {
+		add(e)
 	}
 	slices.SortFunc(p, func(a, b PromisedFrom) int { return cmp.Compare(a.At, b.At) })
 	used, n := berth.Count(0), 0
