@@ -82,10 +82,10 @@ func leadInto(to **berth.Duration) func(v value) error {
 }
 
 var hookBody = body[wantedHook]{
-	{"url", "Where notices are sent, with POST: an address with https. It is kept sealed and is in no answer.", text("https://hooks.example.org/berth"), func(h *wantedHook, v value) error {
+	{"url", "Where notices are sent: with POST an address with https, by e-mail one such as mailto:ann@example.org. It is kept sealed and is in no answer.", text("https://hooks.example.org/berth"), func(h *wantedHook, v value) error {
 		return wordInto(&h.url, 4096)(v)
 	}},
-	{"form", "What is sent: a message of Standard Webhooks, or a text for a chat (Slack, Mattermost).", oneOf(service.HookForms()...), func(h *wantedHook, v value) (err error) {
+	{"form", "What is sent: a message of Standard Webhooks, a text for a chat (Slack, Mattermost), or e-mail, which is the default for mailto.", oneOf(service.HookForms()...), func(h *wantedHook, v value) (err error) {
 		if h.form, err = v.word(); err == nil && !slices.Contains(service.HookForms(), h.form) {
 			return fmt.Errorf("%.40q; want one of %s", h.form, strings.Join(service.HookForms(), ", "))
 		}
@@ -155,8 +155,13 @@ func (c *call) fill(h *service.Hook, w *wantedHook) error {
 			*to = *from
 		}
 	}
-	if w.form != "" {
+	switch {
+	case w.form != "":
 		h.Form = w.form
+	case w.url != nil && strings.HasPrefix(*w.url, courier.MailScheme):
+		h.Form = service.MailForm
+	case w.url != nil && h.Form == service.MailForm:
+		h.Form = service.WebhookForm
 	}
 	if w.kinds != nil {
 		h.Kinds = w.kinds
@@ -175,13 +180,23 @@ func (c *call) fill(h *service.Hook, w *wantedHook) error {
 		h.Disabled = "by " + c.by.User
 	}
 	if h.Text != "" && h.Form != service.ChatForm {
-		return berth.Errorf(berth.Invalid, "text", "a %s has none; want form chat, or no text", h.Form)
+		return berth.Errorf(berth.Invalid, "text", "form %s has none; want form chat, or no text", h.Form)
 	}
 	return nil
 }
 
 // aim seals an address with secrets for a hook.
 func (c *call) aim(h *service.Hook, t *courier.Target) error {
+	if h.Form == service.MailForm {
+		to, err := c.courier.MailsTo(cmp.Or(h.User, c.by.User), t.URL)
+		if err != nil {
+			return err
+		}
+		t.Secrets = nil
+		_, h.Host, _ = strings.Cut(to, "@")
+		h.Sealed = c.courier.Seal(h.ID, t)
+		return nil
+	}
 	u, err := c.courier.CheckURL(t.URL)
 	if err != nil {
 		return err
@@ -344,7 +359,7 @@ func (c *call) rotateHook() error {
 		case err != nil:
 			return "", err
 		case h.Form != service.WebhookForm:
-			return "", berth.Errorf(berth.Conflict, "hook", "a %s has no secret", h.Form)
+			return "", berth.Errorf(berth.Conflict, "hook", "form %s has no secret", h.Form)
 		}
 		key := newSecret()
 		secrets := []courier.Secret{{Key: key}}

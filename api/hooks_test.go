@@ -78,6 +78,7 @@ func TestHooksThatAreNone(t *testing.T) {
 		`{"url":"https://x.example.org","text":"x"}`:                                "form chat",
 		`{"url":"https://x.example.org","form":"pigeon"}`:                           "want one of",
 		`{"url":"https://x.example.org","starts":"99d"}`:                            "30 days",
+		`{"url":"mailto:ann@example.org","form":"chat"}`:                            "not an address",
 		`{"url":"https://x.example.org","secret":"x"}`:                              "unknown field",
 		`{"url":"https://x.example.org/` + strings.Repeat("x", 3000) + `"}`:         "at most",
 		`{"url":"https://x.example.org","note":"` + strings.Repeat("x", 300) + `"}`: "at most",
@@ -87,6 +88,8 @@ func TestHooksThatAreNone(t *testing.T) {
 			t.Errorf("%.80s: %d %s", body, a.Code, a.text)
 		}
 	}
+	wantProblem(t, w.do("alice", "POST", "/v1/hooks", `{"url":"mailto:ann@example.org"}`), 503, "no e-mail")
+	wantProblem(t, w.do("alice", "POST", "/v1/hooks", `{"url":"https://x.example.org","form":"email"}`), 503, "no e-mail")
 	if len(w.fake.hooks) != 0 {
 		t.Errorf("%+v", w.fake.hooks)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/courier"
@@ -68,6 +69,10 @@ func (m *Messenger) Send(ctx context.Context, hook *service.Hook, o *service.Owe
 	target, err := m.Courier.Open(hook.ID, hook.Sealed)
 	if err != nil {
 		return service.Sent{Words: err.Error()}
+	}
+	if hook.Form == service.MailForm {
+		status, words, final := m.Courier.Mail(ctx, m.letter(hook, o, target.URL))
+		return service.Sent{Status: status, Words: words, Final: final}
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"Berth/" + m.Version}}
 	if hook.Form == service.ChatForm {
@@ -166,13 +171,12 @@ func mustJSON(v any) []byte {
 	return data
 }
 
-// chat writes a notice as a text, in the form that Slack and Mattermost take.
-func (m *Messenger) chat(hook *service.Hook, o *service.Owed) []byte {
+// facts returns what a text can say of a notice.
+func (m *Messenger) facts(hook *service.Hook, o *service.Owed) notice.Facts {
 	f := notice.Facts{Kind: string(o.Kind), User: hook.User}
 	if m.Public != nil {
 		f.URL = strings.TrimSuffix(m.Public.String(), "/") + "/"
 	}
-	text := cmp.Or(hook.Text, notice.DefaultText)
 	switch r, is := o.Reservation(); {
 	case is:
 		f.ID, f.Name, f.State = r.ID, r.Request.Name, string(r.State)
@@ -194,15 +198,41 @@ func (m *Messenger) chat(hook *service.Hook, o *service.Owed) []byte {
 		if o.Flow.End != 0 {
 			f.End = stamp(o.Flow.End)
 		}
-		if hook.Text == "" {
-			text = "{link} workflow {kind}, end {end}"
-		}
-	case o.Kind == notice.Gap:
-		f.Name, text = "Berth", fmt.Sprintf("{link}: %d notices were not sent; look at your promises", o.Missed)
 	default:
-		f.Name, text = "Berth", "{link}: a test, as you asked for"
+		f.Name = "Berth"
+	}
+	return f
+}
+
+// chat writes a notice as a text, in the form that Slack and Mattermost take.
+func (m *Messenger) chat(hook *service.Hook, o *service.Owed) []byte {
+	f := m.facts(hook, o)
+	text := cmp.Or(hook.Text, notice.DefaultText)
+	switch {
+	case o.Flow != nil && hook.Text == "":
+		text = "{link} workflow {kind}, end {end}"
+	case o.Kind == notice.Gap:
+		text = fmt.Sprintf("{link}: %d notices were not sent; look at your promises", o.Missed)
+	case o.Kind == notice.Test:
+		text = "{link}: a test, as you asked for"
 	}
 	return mustJSON(struct {
 		Text string `json:"text"`
 	}{notice.Text(text, &f)})
+}
+
+// letter writes a notice as e-mail.
+func (m *Messenger) letter(hook *service.Hook, o *service.Owed, to string) *courier.Letter {
+	f := m.facts(hook, o)
+	switch o.Kind {
+	case notice.Gap:
+		f.Kind = fmt.Sprintf("%d notices were not sent; look at your promises", o.Missed)
+	case notice.Test:
+		f.Kind = "a test, as you asked for"
+	}
+	l := &courier.Letter{User: hook.User, To: to, ID: noticeID(hook.ID, o.Number), At: time.Unix(int64(o.At), 0).UTC(), Agent: "Berth/" + m.Version}
+	if l.Subject, l.Text = notice.Letter(&f, hook.ID); o.First != 0 {
+		l.First, l.Subject = noticeID(hook.ID, o.First), "Re: "+l.Subject
+	}
+	return l
 }

@@ -1,6 +1,7 @@
 package notice_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -89,5 +90,38 @@ func TestTextsOfChats(t *testing.T) {
 		if err := notice.CheckText(text); (err == nil) != good {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+func TestLetters(t *testing.T) {
+	f := notice.Facts{Kind: "moved", ID: "01J", Name: "weekly\r\nBcc: x\u0085run", User: "ann", State: "confirmed", Site: "cm5", PEs: "8", Start: "S", End: "E", URL: "https://hpc.example.org/#/promises/01J"}
+	subject, text := notice.Letter(&f, "h1")
+	const want = `weekly Bcc: x run: moved
+A promise has another place, time or length.
+
+id     01J
+user   ann
+state  confirmed
+site   cm5
+PEs    8
+start  S
+end    E
+
+https://hpc.example.org/#/promises/01J
+
+-- 
+You asked Berth for this: berth notify show h1
+No more of it: berth notify remove h1
+`
+	if subject != "[Berth] weekly Bcc: x run" || text != want {
+		t.Errorf("%q\n%s", subject, text)
+	}
+	f = notice.Facts{Kind: "lost", ID: "01J", Name: strings.Repeat("ü", 300)}
+	if subject, _ = notice.Letter(&f, "h1"); subject != "[Berth] "+strings.Repeat("ü", 99)+"…" {
+		t.Errorf("%q", subject)
+	}
+	f.Name = " \t"
+	if subject, _ = notice.Letter(&f, "h1"); subject != "[Berth] 01J" {
+		t.Errorf("%q", subject)
 	}
 }

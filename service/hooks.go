@@ -40,13 +40,14 @@ type Hook struct {
 	Missed   int        // notices that it was not sent and will not be
 }
 
-// HookForms lists the forms of what is sent: a message of Standard Webhooks, and a text for a chat.
-func HookForms() []string { return []string{WebhookForm, ChatForm} }
+// HookForms lists the forms of what is sent: a message of Standard Webhooks, a text for a chat, and e-mail.
+func HookForms() []string { return []string{WebhookForm, ChatForm, MailForm} }
 
 // The forms of hooks.
 const (
 	WebhookForm = "webhook"
 	ChatForm    = "chat"
+	MailForm    = "email"
 )
 
 // Try is one attempt to send a notice.
@@ -54,6 +55,7 @@ type Try struct {
 	At     berth.Time
 	Status int    // of the answer; 0 if there was none
 	Words  string // why it failed; empty if it did not
+	Final  bool   // it is in vain to try it again
 }
 
 // Owed is a notice for a hook. It is not written any more once it is in a list.
@@ -63,7 +65,10 @@ type Owed struct {
 	Kind   notice.Kind
 	Flow   *FlowNews // of a workflow
 	Missed int       // of a gap: how many notices it stands for
-	Tries  []Try
+	// First is the number of the first notice for the hook about the same, 0 if this is that; of MailForm alone, whose
+	// notices of one reservation or workflow are one thread.
+	First uint64
+	Tries []Try
 	// Since is how many of the tries count: those since it was last asked for.
 	Since int
 	Dead  bool       // it is not tried again
@@ -97,6 +102,9 @@ func (o *Owed) Next() (berth.Time, bool) {
 	if n <= 0 {
 		return o.At, true
 	}
+	if o.Tries[len(o.Tries)-1].Final {
+		return 0, false
+	}
 	return notice.Next(o.Tries[o.Since].At, n, o.Number)
 }
 
@@ -118,6 +126,9 @@ type hookState struct {
 	dead []*Owed
 	done []*Owed
 	told map[dueNotice]berth.Time // the start, or end, that was told of
+	// first is the number of the first notice about each reservation and workflow that is not over, by
+	// what it is about; of MailForm alone.
+	first map[string]uint64
 }
 
 // hooks is all hooks. It is of the loop.
@@ -240,6 +251,7 @@ func (h *hooks) owe(s *hookState, o *Owed) {
 	case s.Disabled != "":
 		s.Missed++
 	case len(s.owed) < cmp.Or(h.most, mostOwed):
+		s.join(o)
 		s.owed = insert(s.owed, o)
 	case s.owed[last].Kind == notice.Gap && last > 0: // and so not being sent, see courier
 		gap := *s.owed[last]
@@ -250,6 +262,29 @@ func (h *hooks) owe(s *hookState, o *Owed) {
 		s.Missed++
 		s.owed = insert(s.owed, &Owed{Number: o.Number, At: o.At, Kind: notice.Gap, Missed: 1})
 	}
+}
+
+// join has a notice be of the thread of what it is about.
+func (s *hookState) join(o *Owed) {
+	if s.Form != MailForm || o.Flow == nil && o.card.request == nil {
+		return
+	}
+	about := o.about()
+	first, known := s.first[about]
+	switch {
+	case known:
+		o.First = first
+	case s.first == nil:
+		s.first = map[string]uint64{}
+	}
+	if !known {
+		s.first[about] = o.Number
+	}
+}
+
+// last reports whether a notice of a kind is the last about a reservation or workflow that is over.
+func last(kind notice.Kind) bool {
+	return kind == notice.Refused || kind == notice.Lost || kind == notice.Cancelled || kind == notice.Ended
 }
 
 // sees reports whether a hook is told of a reservation.
@@ -327,6 +362,9 @@ func (c *Core) oweCard(number uint64, at berth.Time, kind notice.Kind, k *card) 
 		if s.wants(kind) && s.sees(k) {
 			c.hooks.owe(s, &Owed{Number: number, At: at, Kind: kind, card: k.alone()})
 		}
+		if k.end != "" && last(kind) {
+			delete(s.first, k.id)
+		}
 	}
 }
 
@@ -363,6 +401,9 @@ func (c *Core) oweFlow(number uint64, at berth.Time, what change.Kind, news *Flo
 	for _, s := range c.hooks.byUser[news.User] {
 		if s.wants(kind) && s.Sites.All() && s.Site == "" {
 			c.hooks.owe(s, &Owed{Number: number, At: at, Kind: kind, Flow: news})
+		}
+		if last(kind) {
+			delete(s.first, "workflow "+news.ID)
 		}
 	}
 }
@@ -456,7 +497,7 @@ func (c *Core) noteHooks(number uint64, at berth.Time, n *hookNews) {
 		s := &hookState{Hook: n.put[i], told: map[dueNotice]berth.Time{}}
 		was := h.byID[s.ID]
 		if was != nil {
-			s.owed, s.dead, s.done, s.told = was.owed, was.dead, was.done, was.told
+			s.owed, s.dead, s.done, s.told, s.first = was.owed, was.dead, was.done, was.told, was.first
 		}
 		h.put(s)
 		if was != nil && was.Disabled != "" && s.Disabled == "" && s.Missed > 0 {

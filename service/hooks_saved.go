@@ -74,6 +74,7 @@ func codeTry(c *wire.Coder, t *Try) {
 	wire.Int(c, 2, &status)
 	t.Status = int(status)
 	wire.String(c, 3, &t.Words)
+	wire.Bool(c, 4, &t.Final)
 	c.End()
 }
 
@@ -82,6 +83,13 @@ type savedHook struct {
 	Hook Hook
 	Owed []savedOwed // with dead ones and those that were delivered, by number
 	Told []savedDue  // by id and kind
+	// First is by what it is about.
+	First []savedFirst
+}
+
+type savedFirst struct {
+	about  string
+	number uint64
 }
 
 type savedOwed struct {
@@ -104,6 +112,11 @@ func (s *savedHook) code(c *wire.Coder) {
 		wire.Int(c, 3, &d.of)
 		c.End()
 	})
+	wire.List(c, 4, &s.First, func(c *wire.Coder, f *savedFirst) {
+		wire.String(c, 1, &f.about)
+		wire.Uint(c, 2, &f.number)
+		c.End()
+	})
 	c.End()
 }
 
@@ -120,6 +133,7 @@ func (s *savedOwed) code(c *wire.Coder) {
 	wire.Int(c, 8, &since)
 	wire.Bool(c, 9, &o.Dead)
 	wire.Int(c, 10, &o.Done)
+	wire.Uint(c, 11, &o.First)
 	o.Missed, o.Since = int(missed), int(since)
 	c.End()
 }
@@ -157,6 +171,9 @@ func (c *Core) savedHooks() (list []savedHook) {
 			saved.Told = append(saved.Told, savedDue{d.id, d.kind, of})
 		}
 		slices.SortFunc(saved.Told, func(a, b savedDue) int { return strings.Compare(a.id+" "+string(a.kind), b.id+" "+string(b.kind)) })
+		for _, about := range slices.Sorted(maps.Keys(s.first)) {
+			saved.First = append(saved.First, savedFirst{about, s.first[about]})
+		}
 		list = append(list, saved)
 	}
 	return list
@@ -183,6 +200,12 @@ func (c *Core) restoreHooks(list []savedHook) {
 		}
 		for _, d := range saved.Told {
 			s.told[dueNotice{s.ID, d.id, d.kind}] = d.of
+		}
+		if len(saved.First) > 0 {
+			s.first = map[string]uint64{}
+		}
+		for _, f := range saved.First {
+			s.first[f.about] = f.number
 		}
 		c.hooks.put(s)
 	}

@@ -20,6 +20,7 @@ type Messenger interface {
 type Sent struct {
 	Status int    // of the answer; 0 if there was none
 	Words  string // why it failed; empty if it did not
+	Final  bool   // it is in vain to try it again
 	// Disable is why nothing is to be sent there any more; empty if something is.
 	Disable string
 }
@@ -212,7 +213,7 @@ func (c *courier) send(id string, hook *Hook, o *Owed) {
 			r.rest = now.Add(min(mostRest, 1<<min(r.fails-1, 10)))
 		}
 	}
-	c.tried = append(c.tried, tried{id, o.Number, Try{At: now, Status: sent.Status, Words: sent.Words}})
+	c.tried = append(c.tried, tried{id, o.Number, Try{At: now, Status: sent.Status, Words: sent.Words, Final: sent.Final}})
 	if sent.Disable != "" {
 		c.disabled = append(c.disabled, disabledHook{id, sent.Disable})
 	}

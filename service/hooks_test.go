@@ -351,3 +351,72 @@ func TestWhatIsTooMuchIsAGap(t *testing.T) {
 		}
 	})
 }
+
+// Notices by e-mail about one reservation name the first of them, also across a restart, until it is over; a refusal for
+// good is a dead letter at once, and what waits behind it goes on.
+func TestLettersAreThreads(t *testing.T) {
+	inHooked(t, func(t *testing.T, w *hooked) {
+		refuse := false
+		firsts := map[string][]string{}
+		w.post.says = func(_ context.Context, hook *service.Hook, o *service.Owed) service.Sent {
+			r, _ := o.Reservation()
+			if refuse {
+				return service.Sent{Status: 550, Words: "no such user", Final: true}
+			}
+			if of := firsts[hook.ID+r.ID]; o.First == 0 {
+				firsts[hook.ID+r.ID] = []string{fmt.Sprint(o.Number)}
+			} else {
+				firsts[hook.ID+r.ID] = append(of, fmt.Sprint(o.First))
+			}
+			return service.Sent{Status: 250}
+		}
+		w.add(ann, service.Hook{ID: "mail", Form: service.MailForm}, notice.Granted, notice.Moved, notice.Cancelled)
+		w.add(ann, service.Hook{ID: "late", Form: service.MailForm}, notice.Moved, notice.Cancelled)
+		w.add(ann, service.Hook{ID: "post", Form: service.WebhookForm})
+		w.reserve(ann, "a", 1000)
+		w.reserve(ann, "b", 5000)
+		w.shut()
+		w.open()
+		extend := func(id string, to berth.Time) {
+			t.Helper()
+			if _, err := w.host.Extend(t.Context(), ann, id, w.host.Now()+to); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		extend("a", 1200)
+		extend("b", 5200)
+		if _, err := w.host.Release(t.Context(), ann, "a"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for _, of := range []struct {
+			of   string
+			want int
+		}{{"maila", 3}, {"mailb", 2}, {"latea", 2}, {"lateb", 1}, {"posta", 1}} {
+			if got := firsts[of.of]; len(got) != of.want || len(slices.Compact(slices.Clone(got))) != 1 {
+				t.Errorf("%s: of the threads %q, want %d times the same", of.of, got, of.want)
+			}
+		}
+		refuse = true
+		w.post.take()
+		extend("b", 5300)
+		refuse = false
+		w.pass(time.Minute)
+		extend("b", 5400)
+		w.pass(time.Minute)
+		list, err := w.host.Deliveries(t.Context(), ann.By, "mail")
+		if err != nil || len(list.Dead) != 1 || len(list.Dead[0].Tries) != 1 || len(list.Owed) != 0 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		w.shut()
+		w.open()
+		if err := w.host.Resend(t.Context(), ann, "mail", nil); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Minute)
+		if list, err = w.host.Deliveries(t.Context(), ann.By, "mail"); err != nil || len(list.Dead)+len(list.Owed) != 0 || len(firsts["mailb"]) != 4 {
+			t.Errorf("%+v, %q, %v", list, firsts["mailb"], err)
+		}
+	})
+}

@@ -81,6 +81,19 @@ type Service struct {
 
 	// NoticesTo are ranges of addresses inside the network that notices may be sent to, also without TLS.
 	NoticesTo []netip.Prefix
+	// Mail is how notices get to addresses of e-mail; nil is not at all.
+	Mail *Mail
+}
+
+// Mail says how notices get to addresses of e-mail. Empty fields are as the service has them by default.
+type Mail struct {
+	Relay              string // host and port of the SMTP relay
+	TLS                string // required, offered or none
+	User, PasswordFile string
+	From               string // address
+	Timeout            berth.Duration
+	Domains            []string // of addresses that may be sent to
+	OwnOnly            bool     // only to the address that has the user's name before the @
 }
 
 // Words of a service's configuration for what there is not.
@@ -104,6 +117,8 @@ const (
 	maxRate  = 1_000_000
 	maxPath  = 4096
 	maxUsers = 100_000
+	// maxMailLength is the longest time for a message by e-mail: what RFC 5321 has for one command.
+	maxMailLength berth.Duration = 300
 )
 
 const secondsExample = "a duration such as 5s"
@@ -242,7 +257,44 @@ func (r *reader) service(v *value, path string) {
 				s.NoticesTo = append(s.NoticesTo, one)
 			})
 		}},
+		key{"mail", "", r.mail},
 	)
+}
+
+// mail reads how notices get to addresses of e-mail.
+func (r *reader) mail(v *value, path string) {
+	m := &Mail{}
+	r.group(v, path, "mail",
+		key{"relay", "want host and port of the SMTP relay, such as smtp.example.org:587", scanned(r, &m.Relay, "host and port such as smtp.example.org:587", label)},
+		key{"tls", "", scanned(r, &m.TLS, "required, offered or none", oneOf("required", "offered", "none"))},
+		key{"user", "", scanned(r, &m.User, "the user that the relay knows", label)},
+		key{"password_file", "", scanned(r, &m.PasswordFile, "the file of the user's password", filePath)},
+		key{"from", "want the address that notices come from, such as berth@example.org", scanned(r, &m.From, "an address such as berth@example.org", label)},
+		key{"timeout", "", measured(r, &m.Timeout, "a duration such as 30s", mailLength)},
+		key{"domains", "", func(v *value, path string) {
+			seen := make(unique)
+			r.list(v, path, "domains", func(v *value, path string) {
+				var one string
+				scanned(r, &one, `a domain such as example.org, or "*" for all`, label)(v, path)
+				seen.add(r, v, path, "domain", one)
+				m.Domains = append(m.Domains, one)
+			})
+		}},
+		key{"own_only", "", r.switched(&m.OwnOnly)},
+	)
+	if v.Kind == isMap && has(v, "user") != has(v, "password_file") {
+		r.fail(v.Place, path, "one of user and password_file without the other; want both, or none if the relay asks for none")
+	}
+	r.Service.Mail = m
+}
+
+// mailLength reads for how long a relay may take for a message.
+func mailLength(text string) (berth.Duration, error) {
+	d, err := duration(text)
+	if err == nil && (d < 1 || d > maxMailLength) {
+		return 0, berth.Errorf(berth.Invalid, "", "want 1s to 5m")
+	}
+	return d, err
 }
 
 // databaseURL reads the URL of a PostgreSQL database.

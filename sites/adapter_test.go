@@ -42,6 +42,7 @@ service:
   - {role: operator, users: [slurm, "ann@EXAMPLE.ORG"], groups: [hpc admins]}
   - {role: none, users: ['EXAMPLE\guest']}
   notices_to: [10.0.0.0/8, "::1"]
+  mail: {relay: "smtp.example.org:587", tls: offered, user: berth, password_file: /etc/berth/mail, from: berth@example.org, timeout: 20s, domains: [example.org, "*"], own_only: true}
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +64,10 @@ service:
 		Socket: "/run/berth/berth.sock", Munge: "main", SlurmJWT: "/etc/slurm/jwt_hs256.key", DefaultRole: "viewer",
 		Roles:     []sites.Role{{Role: "operator", Users: []string{"slurm", "ann@EXAMPLE.ORG"}, Groups: []string{"hpc admins"}}, {Role: "none", Users: []string{`EXAMPLE\guest`}}},
 		NoticesTo: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+		Mail: &sites.Mail{
+			Relay: "smtp.example.org:587", TLS: "offered", User: "berth", PasswordFile: "/etc/berth/mail", From: "berth@example.org", Timeout: 20,
+			Domains: []string{"example.org", "*"}, OwnOnly: true,
+		},
 	}
 	if diff := cmp.Diff(service, f.Service, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Error(diff)

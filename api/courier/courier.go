@@ -50,6 +50,8 @@ type Options struct {
 	Place Place
 	// Allow are ranges inside the network that messages may be sent to, also without TLS.
 	Allow []netip.Prefix
+	// Relay is how messages get to addresses of e-mail; nil is not at all.
+	Relay *Relay
 	// Patience is how long a receiver may take; 0 is 15 s. Only tests set it.
 	Patience time.Duration
 	// Transport has the authorities of receivers; nil has those of the machine. Only tests set it.
@@ -69,6 +71,7 @@ type Courier struct {
 	allow   []netip.Prefix
 	secured *http.Client // https, to public and allowed addresses
 	plain   *http.Client // http, to allowed addresses alone
+	mail    *mailer      // nil if no e-mail is sent
 }
 
 // Open opens a courier.
@@ -89,6 +92,11 @@ func Open(o Options) (*Courier, error) {
 		return nil, fmt.Errorf("%s: %w", KeyFile, err)
 	}
 	c.secured, c.plain = c.client(&o, c.mayDial), c.client(&o, c.allows)
+	if o.Relay != nil {
+		if c.mail, err = newMailer(*o.Relay); err != nil {
+			return nil, err
+		}
+	}
 	return c, nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/client"
+	"github.com/berth-hpc/berth/api/courier"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal/postgres"
 	"github.com/berth-hpc/berth/scenario"
@@ -33,6 +34,7 @@ type setup struct {
 	access            []service.Access
 	metricsToken      bool
 	noticesTo         []netip.Prefix
+	relay             *courier.Relay // nil if no notices are sent by e-mail
 	tls               tlsFiles
 	plain             bool
 	standBy           bool
@@ -92,6 +94,11 @@ func (flags *serveFlags) load(cmd *cobra.Command) (*setup, error) {
 	}
 	if err := s.identify(in); err != nil {
 		return nil, err
+	}
+	if in.Mail != nil {
+		if s.relay, err = relayOf(in.Mail); err != nil {
+			return nil, err
+		}
 	}
 	return s, adapters.CheckEngine(s.config)
 }
@@ -194,6 +201,24 @@ func (s *setup) fromFlags(flags *serveFlags, file *sites.File) error {
 		s.adapters[mine] = a
 	}
 	return nil
+}
+
+// maxPassword is how long the password of a relay is at most.
+const maxPassword = 1024
+
+// relayOf returns how notices get to addresses of e-mail, with the password of its file.
+func relayOf(m *sites.Mail) (*courier.Relay, error) {
+	r := &courier.Relay{Address: m.Relay, TLS: m.TLS, User: m.User, From: m.From, Patience: time.Duration(m.Timeout) * time.Second, Domains: m.Domains, Own: m.OwnOnly}
+	if m.PasswordFile != "" {
+		text, err := os.ReadFile(m.PasswordFile)
+		if err != nil {
+			return nil, berth.Errorf(berth.Invalid, "mail", "password_file: %v; want a file that the service can read", err)
+		}
+		if r.Password = strings.TrimRight(string(text), "\r\n"); r.Password == "" || len(r.Password) > maxPassword || strings.ContainsAny(r.Password, "\r\n\x00") {
+			return nil, berth.Errorf(berth.Invalid, "mail", "password_file %s: want one line of 1 to %d bytes", m.PasswordFile, maxPassword)
+		}
+	}
+	return r, r.Check()
 }
 
 // checkAddress checks an address to listen on; where says who gave it.

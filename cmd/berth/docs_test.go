@@ -59,7 +59,7 @@ func docServer(t *testing.T) (url, secret string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mail, err := sendNotices(host, known, dir)
+	mail, err := sendNotices(host, known, dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/emersion/go-smtp"
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -36,7 +38,8 @@ import (
 // and one called watched is only watched, with two jobs that wait.
 // SERVER is its URL; ROOT, ALICE, BOB and VERA are tokens of an operator, two
 // users and a viewer, and alice's is the one that counts. RECEIVER is the URL of a receiver of
-// notices, which writes the last one into the file received, and answers 410 at /gone.
+// notices, which writes the last one into the file received, and answers 410 at /gone; e-mail goes into the file
+// mailed, but none to gone@example.org.
 func startService(ts *testscript.TestScript, _ bool, args []string) {
 	store, err := sqlite.Open(ts.MkAbs("journal"), sqlite.Options{})
 	ts.Check(err)
@@ -76,7 +79,9 @@ func startService(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	tokens, err := token.Open(ts.MkAbs("journal"), "root", berth.Time(time.Now().Unix()))
 	ts.Check(err)
-	mail, err := sendNotices(host, tokens, ts.MkAbs("journal"))
+	relay, err := startRelay(ts.MkAbs("mailed"))
+	ts.Check(err)
+	mail, err := sendNotices(host, tokens, ts.MkAbs("journal"), &courier.Relay{Address: relay.Addr, TLS: courier.TLSNone, From: "berth@example.org"})
 	ts.Check(err)
 	received := ts.MkAbs("received")
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +100,7 @@ func startService(ts *testscript.TestScript, _ bool, args []string) {
 		receiver.Close()
 		server.CloseClientConnections()
 		server.Close()
-		ts.Check(errors.Join(host.Close(), store.Close()))
+		ts.Check(errors.Join(host.Close(), store.Close(), relay.Close()))
 	})
 	for _, who := range []struct {
 		variable, user string
@@ -112,12 +117,45 @@ func startService(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // sendNotices has a service send notices, also to this machine.
-func sendNotices(host *service.Host, tokens *token.Store, folder string) (*courier.Courier, error) {
-	mail, err := courier.Open(courier.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
+func sendNotices(host *service.Host, tokens *token.Store, folder string, relay *courier.Relay) (*courier.Courier, error) {
+	mail, err := courier.Open(courier.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Relay: relay})
 	if err == nil {
 		host.SendNotices(&api.Messenger{Courier: mail, Tokens: tokens, Now: host.Now, Version: "test"})
 	}
 	return mail, err
+}
+
+// mailbox is a session of an SMTP server that writes what it is sent into a file.
+type mailbox string
+
+// startRelay starts an SMTP server, whose Addr says where.
+func startRelay(file string) (*smtp.Server, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return mailbox(file), nil }))
+	server.Addr = listener.Addr().String()
+	go func() { _ = server.Serve(listener) }() // until it is closed
+	return server, nil
+}
+
+func (mailbox) Reset()                               {}
+func (mailbox) Logout() error                        { return nil }
+func (mailbox) Mail(string, *smtp.MailOptions) error { return nil }
+func (mailbox) Rcpt(to string, _ *smtp.RcptOptions) error {
+	if to == "gone@example.org" {
+		return &smtp.SMTPError{Code: 550, Message: "no such user"}
+	}
+	return nil
+}
+
+func (m mailbox) Data(r io.Reader) error {
+	text, err := io.ReadAll(r)
+	if err == nil {
+		err = os.WriteFile(string(m), text, 0o600)
+	}
+	return err
 }
 
 // grab VARIABLE PATTERN keeps what the pattern's group matches in the last

@@ -20,9 +20,9 @@ import (
 // notifyCommand returns berth notify.
 func (a *app) notifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "notify", Short: "Have programs and chats told of your reservations",
-		Long: `Receivers of notices: addresses that are told, with POST, when something happens to your
-reservations and workflows, or is about to. docs/notices.md says what they are sent and
+		Use: "notify", Short: "Have programs, chats and e-mail told of your reservations",
+		Long: `Receivers of notices: addresses that are told, with POST or by e-mail, when something happens
+to your reservations and workflows, or is about to. docs/notices.md says what they are sent and
 how they check the signature.`,
 	}
 	cmd.AddCommand(a.notifyAdd(), a.notifyList(), a.notifyShow(), a.notifyChange(), a.notifyTest(), a.notifyRotate(), a.notifyResend(), a.notifyRemove())
@@ -79,14 +79,15 @@ func (a *app) notifyAdd() *cobra.Command {
 	var r *remote
 	var h hookFlags
 	cmd := &cobra.Command{
-		Use:   "add URL",
+		Use:   "add URL|ADDRESS",
 		Short: "Add a receiver of notices and print its secret, once",
 		Long: `Adds a receiver of notices: an address that is sent messages of Standard Webhooks, signed
-with the secret that is printed to stdout, or with --chat an incoming webhook of Slack or
-Mattermost, which is sent texts.`,
-		Example: `  berth notify add https://hooks.example.org/berth --kinds granted,moved,lost,ended
+with the secret that is printed to stdout, with --chat an incoming webhook of Slack or
+Mattermost, which is sent texts, or an address of e-mail.`,
+		Example: `  berth notify add ann@example.org
+  berth notify add https://hooks.example.org/berth --kinds granted,moved,lost,ended
   berth notify add https://chat.example.org/hooks/x1y2z3 --chat --kinds all --text "{link} {kind} at {site}, {start}"`,
-		Args: one("URL that notices are sent to"),
+		Args: one("URL or address of e-mail that notices are sent to"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
@@ -94,7 +95,8 @@ Mattermost, which is sent texts.`,
 			}
 			defer stop()
 			in := h.change(cmd)
-			if in.URL = &args[0]; h.chat {
+			to := receiverURL(args[0])
+			if in.URL = &to; h.chat {
 				in.Form = "chat"
 			}
 			made, err := c.AddHook(ctx, in)
@@ -116,6 +118,14 @@ Mattermost, which is sent texts.`,
 	h.add(cmd)
 	r = remoteFlags(cmd)
 	return cmd
+}
+
+// receiverURL returns the URL of a receiver, of an address of e-mail too.
+func receiverURL(text string) string {
+	if strings.Contains(text, "@") && !strings.ContainsAny(text, ":/") {
+		return "mailto:" + text
+	}
+	return text
 }
 
 // hookState says how a receiver is.
@@ -247,6 +257,7 @@ func (a *app) notifyChange() *cobra.Command {
 		Use: "change ID", Short: "Change a receiver, disable it, or enable it again", Args: wantHook,
 		Example: "  berth notify change 1f2e3d4c5b6a7988 --kinds all\n  berth notify change 1f2e3d4c5b6a7988 --enable",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			h.url = receiverURL(h.url)
 			in := h.change(cmd)
 			switch {
 			case enable && disable:
@@ -272,14 +283,14 @@ func (a *app) notifyChange() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&enable, "enable", false, "enable it again; what it missed is told as a gap")
 	cmd.Flags().BoolVar(&disable, "disable", false, "send it nothing until it is enabled")
-	cmd.Flags().StringVar(&h.url, "url", "", "another `URL`")
+	cmd.Flags().StringVar(&h.url, "url", "", "another `URL`, or address of e-mail")
 	h.add(cmd)
 	r = remoteFlags(cmd)
 	return cmd
 }
 
 // testWait is for how long a test is waited for: longer than a receiver may take.
-const testWait = 20 * time.Second
+const testWait = 35 * time.Second
 
 func (a *app) notifyTest() *cobra.Command {
 	var r *remote
@@ -312,7 +323,10 @@ func (a *app) notifyTest() *cobra.Command {
 					if d.Kind != string(notice.Test) || known[d.ID] || len(d.Tries) == 0 {
 						continue
 					}
-					if d.State != "delivered" {
+					switch d.State {
+					case "dead":
+						return berth.Errorf(berth.Unavailable, "receiver", "%s; it is not tried again", lastAnswer(d))
+					case "waiting":
 						return berth.Errorf(berth.Unavailable, "receiver", "%s; it is tried again", lastAnswer(d))
 					}
 					a.say("it has arrived: %s", lastAnswer(d))

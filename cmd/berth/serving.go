@@ -123,7 +123,7 @@ func (s *serving) lead(ctx context.Context, l *leading) (_ *leading, err error) 
 			s.log.Warn("limits of a partition that no site has; they count once a site has it", "partition", name)
 		}
 	}
-	post := courier.Options{Folder: s.data, Allow: s.noticesTo}
+	post := courier.Options{Folder: s.data, Allow: s.noticesTo, Relay: s.relay}
 	if l.kept != nil {
 		post.Place = l.kept
 	}

@@ -299,7 +299,7 @@ func (s *serving) standBeside(ctx context.Context, reader *postgres.Store, befor
 	if b.host, err = service.Stand(ctx, s.options(reader), b.words, resigned); err != nil {
 		return nil, err
 	}
-	mail, err := courier.Open(courier.Options{Place: b.kept, Allow: s.noticesTo})
+	mail, err := courier.Open(courier.Options{Place: b.kept, Allow: s.noticesTo, Relay: s.relay})
 	if err != nil {
 		return nil, errors.Join(err, b.host.Close())
 	}
