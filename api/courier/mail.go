@@ -219,17 +219,21 @@ func oneLine(text string) string {
 
 // send brings a message to the relay, within its patience.
 func (m *mailer) send(ctx context.Context, msg *mail.Msg, to string) (status int, words string, final bool) {
-	var connection net.Conn
+	ctx, cancel := context.WithTimeout(ctx, m.Patience)
+	defer cancel()
+	hangUp := func() {}
+	defer func() { hangUp() }() // what is of interest has been answered
 	options := []mail.Option{
 		mail.WithPort(m.port), mail.WithTimeout(m.Patience), mail.WithoutNoop(), mail.WithoutRset(),
 		mail.WithTLSConfig(&tls.Config{ServerName: m.host, RootCAs: m.Roots, MinVersion: tls.VersionTLS12}),
 		mail.WithTLSPolicy(map[string]mail.TLSPolicy{TLSRequired: mail.TLSMandatory, TLSOffered: mail.TLSOpportunistic, TLSNone: mail.NoTLS}[m.TLS]),
-		mail.WithDialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
-			plain, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		mail.WithDialContextFunc(func(dialled context.Context, network, address string) (net.Conn, error) {
+			plain, err := (&net.Dialer{}).DialContext(dialled, network, address)
 			if err != nil {
 				return nil, err //nolint:wrapcheck // it is what failed
 			}
-			connection = plain
+			hangUp = func() { _ = plain.Close() }
+			context.AfterFunc(ctx, hangUp) // what hangs fails then
 			return &bounded{plain}, plain.SetDeadline(time.Now().Add(m.Patience))
 		}),
 	}
@@ -240,15 +244,9 @@ func (m *mailer) send(ctx context.Context, msg *mail.Msg, to string) (status int
 	if err != nil {
 		return 0, "the relay cannot be asked: " + err.Error(), false
 	}
-	ctx, cancel := context.WithTimeout(ctx, m.Patience)
-	defer cancel()
 	talks, err := client.DialToSMTPClientWithContext(ctx)
-	if connection != nil {
-		defer context.AfterFunc(ctx, func() { _ = connection.Close() })() // what hangs fails then
-		defer func() { _ = connection.Close() }()                         // what is of interest has been answered
-	}
 	if err != nil {
-		return 0, m.said("the relay is not ready: ", err, to), false
+		return 0, said(ctx, "the relay is not ready: ", err, to), false
 	}
 	err = client.SendWithSMTPClient(talks, msg)
 	if msg.IsDelivered() {
@@ -257,12 +255,12 @@ func (m *mailer) send(ctx context.Context, msg *mail.Msg, to string) (status int
 	}
 	refused, is := errors.AsType[*mail.SendError](err)
 	if !is {
-		return 0, m.said("", err, to), false
+		return 0, said(ctx, "", err, to), false
 	}
 	if status = refused.ErrorCode(); status >= statusNever {
 		final = slices.Contains([]mail.SendErrReason{mail.ErrSMTPRcptTo, mail.ErrSMTPData, mail.ErrSMTPDataClose}, refused.Reason)
 	}
-	return status, m.said("", err, to), final
+	return status, said(ctx, "", err, to), final
 }
 
 // The answers of SMTP (RFC 5321, section 4.2): a message is taken, and one from this on is a refusal for good.
@@ -272,7 +270,10 @@ const (
 )
 
 // said says why a message was not taken, in one line without the address it is for.
-func (m *mailer) said(before string, err error, to string) string {
+func said(ctx context.Context, before string, err error, to string) string {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return before + "no answer in time"
+	}
 	if t, is := errors.AsType[net.Error](err); is && t.Timeout() || strings.Contains(err.Error(), "i/o timeout") {
 		return before + "no answer in time"
 	}

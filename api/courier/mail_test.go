@@ -1,6 +1,7 @@
 package courier_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -269,24 +270,43 @@ func TestRelaysThatDoNotTakeIt(t *testing.T) {
 	}
 }
 
-// A service that ends waits for no relay.
+// A service that ends waits for no relay, neither before its first line nor behind a later one.
 func TestAHangingRelayDelaysNoEnd(t *testing.T) {
-	hangs, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = hangs.Close() }()
-	c := mails(t, courier.Relay{Address: hangs.Addr().String(), TLS: courier.TLSNone, Patience: time.Hour})
-	ctx, stop := context.WithCancel(t.Context())
-	go func() {
-		if one, err := hangs.Accept(); err == nil {
-			stop() // while it waits for the first line
+	for _, hangsAfter := range []int{0, 1, 2, 3, 4} { // lines that it takes
+		hangs, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			one, err := hangs.Accept()
+			if err != nil {
+				return
+			}
+			lines := bufio.NewReader(one)
+			if _, err := io.WriteString(one, "220 relay.example.org\r\n"); err != nil {
+				t.Error(err)
+			}
+			for range hangsAfter {
+				if line, _ := lines.ReadString('\n'); line == "DATA\r\n" {
+					_, _ = io.WriteString(one, "354 go on\r\n") // the client may have gone
+				} else {
+					_, _ = io.WriteString(one, "250 relay.example.org\r\n")
+				}
+			}
+			_, _ = lines.ReadString('\n') // to which there is no answer
+			stop()
 			_, _ = io.Copy(io.Discard, one)
 			_ = one.Close()
+		}()
+		c := mails(t, courier.Relay{Address: hangs.Addr().String(), TLS: courier.TLSNone, Patience: time.Hour})
+		if status, words, final := c.Mail(ctx, letter()); status != 0 || words == "" || final {
+			t.Errorf("after %d lines: %d %q %t", hangsAfter, status, words, final)
 		}
-	}()
-	if status, words, final := c.Mail(ctx, letter()); status != 0 || words == "" || final {
-		t.Errorf("%d %q %t", status, words, final)
+		<-ended
+		_ = hangs.Close()
 	}
 }
 
