@@ -17,7 +17,7 @@ var auditParams = []param{
 	{"token", "Only what was asked for with the token of this id.", text("1f2e3d4c5b6a")},
 	{"address", "Only what was asked for from this address.", text("10.0.0.1")},
 	{"kind", "Only what is of this kind.", text("cancel")},
-	{"id", "Only what was about the reservation or workflow of this id.", text("01KA2B3C4D5E6F7G8H9JKMNPQR")},
+	{"id", "Only what was about the reservation, the workflow or the receiver of notices of this id.", text("01KA2B3C4D5E6F7G8H9JKMNPQR")},
 	{"since", "Only from this time on.", instant()},
 	{"until", "Only before this time.", instant()},
 	{"limit", "How many at most; 100 by default. A page may have fewer although there is a next one.", whole(1, maxPage)},
@@ -32,8 +32,8 @@ func (c *call) audit() error {
 	}
 	var wrong faults
 	filter := service.AuditFilter{User: query["user"], Token: query["token"], Address: query["address"], ID: query["id"], Kind: engine.EventKind(query["kind"])}
-	if _, given := query["kind"]; given && !slices.Contains(engine.EventKinds(), filter.Kind) {
-		wrong.add("kind", fmt.Errorf("%.40q; want one of %s", filter.Kind, joined(engine.EventKinds())))
+	if _, given := query["kind"]; given && !slices.Contains(service.AuditKinds(), filter.Kind) {
+		wrong.add("kind", fmt.Errorf("%.40q; want one of %s", filter.Kind, joined(service.AuditKinds())))
 	}
 	for _, p := range []struct {
 		name string

@@ -14,9 +14,24 @@ type Audited struct {
 	Number uint64 // of the record
 	At     berth.Time
 	By     Origin
-	// Kind is what was asked for; empty of what was answered without a decision.
+	// Kind is what was asked for: one of AuditKinds, or empty of what was answered without a decision.
 	Kind engine.EventKind
-	ID   string // of what it was about; empty if it is about no reservation or workflow
+	ID   string // of what it was about; empty if it is about no reservation, workflow or receiver of notices
+}
+
+// What is asked for about receivers of notices, beside the kinds of events.
+const (
+	auditAddReceiver    engine.EventKind = "add_receiver"
+	auditChangeReceiver engine.EventKind = "change_receiver"
+	auditRotateReceiver engine.EventKind = "rotate_receiver"
+	auditTestReceiver   engine.EventKind = "test_receiver"
+	auditResendNotices  engine.EventKind = "resend_notices"
+	auditRemoveReceiver engine.EventKind = "remove_receiver"
+)
+
+// AuditKinds lists what can be asked for: the kinds of events, and what is about receivers of notices.
+func AuditKinds() []engine.EventKind {
+	return append(engine.EventKinds(), auditAddReceiver, auditChangeReceiver, auditRotateReceiver, auditTestReceiver, auditResendNotices, auditRemoveReceiver)
 }
 
 // AuditFilter chooses from what was asked for. Empty fields choose all.
@@ -76,7 +91,7 @@ func audit(ctx context.Context, log journal.Reader, from uint64, f *AuditFilter)
 			return list, rec.Number - 1, looked, ctx.Err()
 		}
 		looked++
-		if len(rec.Event) == 0 || rec.Event[0] != askedInput || rec.At < f.Since {
+		if len(rec.Event) == 0 || rec.Event[0] != askedInput && rec.Event[0] != hookInput || rec.At < f.Since {
 			continue
 		}
 		in, err := parseInput(rec.Event, &decoder)
@@ -84,7 +99,11 @@ func audit(ctx context.Context, log journal.Reader, from uint64, f *AuditFilter)
 			return nil, 0, looked, err
 		}
 		a := Audited{Number: rec.Number, At: rec.At, By: in.asked.by, ID: in.asked.id}
-		if in.event != nil {
+		switch {
+		case in.hooks != nil:
+			a.By = in.hooks.by
+			a.Kind, a.ID = in.hooks.audited()
+		case in.event != nil:
 			a.Kind = in.event.Kind
 		}
 		if f.chooses(&a) {
@@ -92,6 +111,24 @@ func audit(ctx context.Context, log journal.Reader, from uint64, f *AuditFilter)
 		}
 	}
 	return list, 0, looked, ctx.Err()
+}
+
+// audited returns what was asked for about which receiver; empty if it was not asked for.
+func (n *hookNews) audited() (kind engine.EventKind, id string) {
+	switch {
+	case len(n.put) > 0:
+		if kind = n.kind; kind == "" { // of a journal from before it was noted
+			kind = auditChangeReceiver
+		}
+		return kind, n.put[0].ID
+	case len(n.removed) > 0:
+		return auditRemoveReceiver, n.removed[0]
+	case len(n.tests) > 0:
+		return auditTestReceiver, n.tests[0]
+	case len(n.again) > 0:
+		return auditResendNotices, n.again[0].hook
+	}
+	return "", ""
 }
 
 func (f *AuditFilter) chooses(a *Audited) bool {

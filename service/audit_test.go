@@ -1,9 +1,11 @@
 package service_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/service"
@@ -70,4 +72,63 @@ func TestAuditTellsWhoAskedForWhat(t *testing.T) {
 			t.Errorf("%+v: %v", by, err)
 		}
 	}
+}
+
+// Who added, changed and removed which receiver of notices is told too; that one was disabled since it failed was asked for by
+// no one.
+func TestAuditTellsOfReceivers(t *testing.T) {
+	inHooked(t, func(t *testing.T, w *hooked) {
+		w.add(ann, service.Hook{ID: "h1"})
+		w.add(bob, service.Hook{ID: "h2"})
+		gone := service.Sent{Status: 410, Words: "410 Gone", Disable: "gone"}
+		w.post.says = func(context.Context, *service.Hook, *service.Owed) service.Sent { return gone }
+		change := func(ask service.Ask, id string, how func(*service.Hook)) {
+			t.Helper()
+			if _, err := w.host.ChangeHook(t.Context(), ask, id, func(h *service.Hook) error {
+				how(h)
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		change(ann, "h1", func(h *service.Hook) { h.Note = "on-call" })
+		change(ann, "h1", func(h *service.Hook) { h.Rotated = w.host.Now() })
+		if err := w.host.TestHook(t.Context(), ann, "h1"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		gone = service.Sent{Status: 200}
+		change(ann, "h1", func(h *service.Hook) { h.Disabled = "" })
+		if err := w.host.Resend(t.Context(), ann, "h1", nil); err != nil {
+			t.Fatal(err)
+		}
+		w.shut()
+		w.open()
+		if err := w.host.RemoveHook(t.Context(), root, "h1"); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []struct {
+			filter service.AuditFilter
+			want   []string
+		}{
+			{service.AuditFilter{}, []string{
+				"ann add_receiver h1", "bob add_receiver h2", "ann change_receiver h1", "ann rotate_receiver h1", "ann test_receiver h1", "ann change_receiver h1", "ann resend_notices h1", "root remove_receiver h1",
+			}},
+			{service.AuditFilter{ID: "h2"}, []string{"bob add_receiver h2"}},
+			{service.AuditFilter{Kind: "remove_receiver"}, []string{"root remove_receiver h1"}},
+		} {
+			x.filter.Limit = 100
+			list, _, _, err := w.host.Audit(t.Context(), root.By, x.filter)
+			var got []string
+			for _, a := range list {
+				if got = append(got, fmt.Sprintf("%s %s %s", a.By.User, a.Kind, a.ID)); !slices.Contains(service.AuditKinds(), a.Kind) {
+					t.Errorf("kind %q", a.Kind)
+				}
+			}
+			if err != nil || !slices.Equal(got, x.want) {
+				t.Errorf("%+v: %q, want %q: %v", x.filter, got, x.want, err)
+			}
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/internal/wire"
 	"github.com/berth-hpc/berth/journal"
@@ -448,6 +449,7 @@ func (s *hookState) forget(id string) {
 // hookNews is what is new of hooks. The journal has it.
 type hookNews struct {
 	by       Origin
+	kind     engine.EventKind // of what is put, as it is audited
 	put      []Hook
 	removed  []string
 	tests    []string // ids of hooks that are sent a test

@@ -56,7 +56,7 @@ func (h *Host) AddHook(ctx context.Context, ask Ask, hook Hook) (Hook, error) {
 			return
 		}
 		hook.User, hook.Sites, hook.Created = ask.By.User, ask.By.Sites, h.clock()
-		h.keepHooks(&hookNews{by: ask.asked().by, put: []Hook{hook}})
+		h.keepHooks(&hookNews{by: ask.asked().by, kind: auditAddReceiver, put: []Hook{hook}})
 		h.whenDurable(func(failed error) { answer(hook, failed) })
 	})
 }
@@ -114,7 +114,11 @@ func (h *Host) ChangeHook(ctx context.Context, ask Ask, id string, change func(*
 		if s.Disabled != "" && own.Disabled == "" {
 			own.Failing = 0
 		}
-		h.keepHooks(&hookNews{by: ask.asked().by, put: []Hook{own}})
+		kind := auditChangeReceiver
+		if own.Rotated != s.Rotated {
+			kind = auditRotateReceiver
+		}
+		h.keepHooks(&hookNews{by: ask.asked().by, kind: kind, put: []Hook{own}})
 		h.whenDurable(func(failed error) { answer(own, failed) })
 	})
 }

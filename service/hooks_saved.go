@@ -40,6 +40,7 @@ func (n *hookNews) code(c *wire.Coder) {
 		wire.String(c, 2, &d.why)
 		c.End()
 	})
+	wire.Name(c, 9, &n.kind)
 	c.End()
 }
 

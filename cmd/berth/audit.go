@@ -21,7 +21,7 @@ func (a *app) auditCommand() *cobra.Command {
 		Short: "List who asked for what, for operators",
 		Long: `Lists what was asked for in the order of the journal's records: when, by whom, by which
 token, from which address and in which call, of what kind, and about which
-reservation or workflow. It goes back to where the journal begins. Only operators of
+reservation, workflow or receiver of notices. It goes back to where the journal begins. Only operators of
 all sites may ask.`,
 		Example: "  berth audit --user alice --since yesterday\n  berth audit --kind cancel -o csv",
 		Args:    noArguments,
@@ -44,8 +44,8 @@ all sites may ask.`,
 	flags.StringVar(&f.Address, "address", "", "only what was asked for from this `ADDRESS`")
 	flags.Var(&since, "since", "only from this time on")
 	flags.Var(&until, "until", "only before this time")
-	flags.StringVar(&f.Kind, "kind", "", "only what is of this `KIND`, such as submit, cancel or extend")
-	flags.StringVar(&f.ID, "id", "", "only what was about the reservation or workflow of this `ID`")
+	flags.StringVar(&f.Kind, "kind", "", "only what is of this `KIND`, such as submit, cancel or add_receiver")
+	flags.StringVar(&f.ID, "id", "", "only what was about the reservation, the workflow or the receiver of notices of this `ID`")
 	flags.Var(&whole[int]{&most, 1, 100_000}, "most", "how many at most")
 	r = listFlags(cmd)
 	return cmd
