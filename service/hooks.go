@@ -222,7 +222,7 @@ func (h *hooks) take() []shownHook {
 
 // insert puts a notice where its number is.
 func insert(list []*Owed, o *Owed) []*Owed {
-	at, found := slices.BinarySearchFunc(list, o.Number, func(o *Owed, number uint64) int { return cmp.Compare(o.Number, number) })
+	at, found := search(list, o.Number)
 	switch {
 	case found:
 		return list
@@ -232,9 +232,22 @@ func insert(list []*Owed, o *Owed) []*Owed {
 	return slices.Insert(slices.Clone(list), at, o)
 }
 
+// search returns where the notice of a number is in a list.
+func search(list []*Owed, number uint64) (at int, found bool) {
+	return slices.BinarySearchFunc(list, number, func(o *Owed, number uint64) int { return cmp.Compare(o.Number, number) })
+}
+
+// find returns the notice of a number; nil if there is none.
+func find(list []*Owed, number uint64) *Owed {
+	if at, found := search(list, number); found {
+		return list[at]
+	}
+	return nil
+}
+
 // takeOut returns a list without the notice of a number, which it returns too.
 func takeOut(list []*Owed, number uint64) ([]*Owed, *Owed) {
-	at, found := slices.BinarySearchFunc(list, number, func(o *Owed, number uint64) int { return cmp.Compare(o.Number, number) })
+	at, found := search(list, number)
 	if !found {
 		return list, nil
 	}

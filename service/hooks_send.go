@@ -103,12 +103,6 @@ func (c *courier) show(list []shownHook) {
 	c.poke()
 }
 
-// find returns the notice of a number; nil if there is none.
-func find(list []*Owed, number uint64) *Owed {
-	_, o := takeOut(list, number)
-	return o
-}
-
 // SendNotices has notices be sent from now on, until the service is closed. It is called once.
 func (h *Host) SendNotices(m Messenger) {
 	c := &h.courier

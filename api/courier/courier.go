@@ -40,6 +40,9 @@ const (
 	// maxAnswer is how much of an answer is read: no more than to use the connection again.
 	maxAnswer = 4096
 	maxURL    = 2048
+	// idleAtHost is how many connections to a host are kept for some seconds: each receiver is sent up to four notices at a
+	// time, and many may be at one host, such as that of a chat. idleInAll bounds them for all hosts.
+	idleAtHost, idleInAll = 16, 256
 )
 
 // Options says what a courier works with.
@@ -155,7 +158,7 @@ func (c *Courier) client(o *Options, may func(netip.Addr) bool) *http.Client {
 	}
 	transport.Proxy, transport.DialContext = nil, dialer.DialContext
 	transport.ForceAttemptHTTP2 = true
-	transport.MaxIdleConnsPerHost, transport.IdleConnTimeout = 2, 30*time.Second
+	transport.MaxIdleConnsPerHost, transport.MaxIdleConns, transport.IdleConnTimeout = idleAtHost, idleInAll, 30*time.Second
 	transport.MaxResponseHeaderBytes = 1 << 14
 	transport.DisableCompression = true
 	client := &http.Client{
