@@ -1,6 +1,6 @@
 // Package notice says what users are told about their reservations: the kinds of
 // notices, when one that failed is tried again, the signature of Standard Webhooks,
-// and texts for chats. It sends nothing and knows no clock (package service keeps
+// and texts for chats and e-mail. It sends nothing and knows no clock (package service keeps
 // what is owed to receivers, package api/courier sends it).
 package notice
 
