@@ -117,20 +117,16 @@ func (s *State) Promised(h Holder, pool berth.ResourceID) Promised {
 // promisedNow counts what is promised from the reservations themselves.
 func (l *ledger) promisedNow(h Holder, pool berth.ResourceID) Promised {
 	var p Promised
-	add := func(e *Entry) {
+	list := l.owned[h.kind][h.name]
+	if h == Everyone() {
+		list = l.inOrder()
+	}
+	for _, e := range list {
 		for part := range e.r.Allotments {
 			if a := &e.r.Allotments[part]; a.Resource == pool && e.promises(part) && l.holding.has(h, e.r.Request, pool) {
 				p = append(p, PromisedFrom{a.Start, a.NPE}, PromisedFrom{a.End, -a.NPE})
 			}
 		}
-	}
-	if h == Everyone() {
-		for _, e := range l.live { // in any order: they are sorted, and equals are summed up
-			add(e)
-		}
-	}
-	for _, e := range l.owned[h.kind][h.name] {
-		add(e)
 	}
 	slices.SortFunc(p, func(a, b PromisedFrom) int { return cmp.Compare(a.At, b.At) })
 	used, n := berth.Count(0), 0
