@@ -79,8 +79,10 @@ func (f *Finder) allowances(r *berth.Request) (list []allowance) {
 	if r.QOS != "" {
 		add(state.OfQOS(r.QOS), f.Limits.For(policy.Scope{Role: r.Role, QOS: r.QOS}))
 	}
-	if rows := f.Ahead.For(f.state.PriorityOf(r.User)); len(rows) > 0 && !r.IsJob() {
-		list = append(list, allowance{of: state.Everyone(), ahead: rows})
+	if len(f.Ahead) > 0 && !r.IsJob() {
+		if rows := f.Ahead.For(f.state.PriorityOf(r.User)); len(rows) > 0 {
+			list = append(list, allowance{of: state.Everyone(), ahead: rows})
+		}
 	}
 	for _, name := range f.partitions {
 		if r.Partition == name || r.Partition == "" && slices.ContainsFunc(f.pools, func(p pool) bool { return p.assumed != nil && p.assumed.Name == name }) {
