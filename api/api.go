@@ -107,6 +107,9 @@ func New(o Options) http.Handler {
 		registry = prometheus.NewRegistry()
 	}
 	a.counts = newCounts(registry)
+	if p := a.provider(); p != nil {
+		registry.MustRegister(reachable(p))
+	}
 	a.openapi = sync.OnceValue(func() []byte { return describe(o.Version) })
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
@@ -310,7 +313,9 @@ func (c *call) identify(least service.Role) error {
 		}
 		// What the machine says is no token of the store, and cannot be revoked there.
 		secret, entry, outdated = "", token.Entry{ID: string(caller.Way), User: caller.User, Role: caller.Role, Expires: caller.Expires}, nil
-		c.caller = caller
+		if c.caller = caller; caller.Way == identity.OIDC {
+			c.met(&caller)
+		}
 	}
 	if entry.ExpiredAt(c.Now()) {
 		return &statusError{http.StatusUnauthorized, expired(&entry)}
@@ -318,6 +323,13 @@ func (c *call) identify(least service.Role) error {
 	by := entry.Principal()
 	if entry.OfMachine() { // the roles may be others than when the session was opened
 		caller, err := c.ways.Named(c.r.Context(), entry.User)
+		if err != nil {
+			return c.unidentified(err)
+		}
+		by.Role, c.caller = caller.Role, caller
+	}
+	if entry.OfProvider() {
+		caller, err := c.ways.Member(entry.User, entry.GroupList())
 		if err != nil {
 			return c.unidentified(err)
 		}

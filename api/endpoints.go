@@ -179,6 +179,21 @@ var endpoints = []endpoint{
 		body:  object(linkBody), bare: true, status: http.StatusCreated, answer: form.Link{}, do: (*call).loginLink,
 	},
 	{
+		method: http.MethodGet, path: "/v1/login", id: "logins",
+		about:  "Say how users can log in, beside tokens of the service: by which OpenID provider, and as which client of it.",
+		status: http.StatusOK, answer: form.Logins{}, do: (*call).logins,
+	},
+	{
+		method: http.MethodGet, path: "/login/oidc", id: "sign-in",
+		about:  "Send a browser to the OpenID provider, from where it comes back with a session. What cannot be done is answered with a page for people.",
+		params: signInParams, status: http.StatusSeeOther, do: (*call).signIn,
+	},
+	{
+		method: http.MethodGet, path: "/login/oidc/callback", id: "signed-in",
+		about:  "Open a session for a browser that the OpenID provider has sent back, and show the page to which its user wanted to go.",
+		status: http.StatusSeeOther, do: (*call).signedIn,
+	},
+	{
 		method: http.MethodGet, path: "/v1/sites/{name}/doctor", id: "doctor", role: service.Operator,
 		about:  "Check how well the service works with a site. An unreachable site is a finding, not an error.",
 		status: http.StatusOK, answer: form.Findings{}, do: (*call).doctor,

@@ -234,6 +234,7 @@ func (r *recorder) Write(data []byte) (int, error) {
 // TestAClientThatStopsReadingIsLetGo has a client that reads nothing: the write
 // fails at its deadline, and nothing is left behind.
 func TestAClientThatStopsReadingIsLetGo(t *testing.T) {
+	others := goleak.IgnoreCurrent()
 	w := newWorld(t, api.Options{})
 	rec := &recorder{header: http.Header{}, stuck: make(chan struct{})}
 	done := make(chan struct{})
@@ -246,7 +247,7 @@ func TestAClientThatStopsReadingIsLetGo(t *testing.T) {
 	}
 	close(rec.stuck)
 	<-done
-	goleak.VerifyNone(t, goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"))
+	goleak.VerifyNone(t, others, goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"))
 }
 
 // A token that is made worthless ends the streams that it opened, and no others.

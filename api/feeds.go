@@ -148,7 +148,7 @@ func (c *call) readFeed() error {
 }
 
 // readerOf returns as whom a feed is read: its user with what their tokens are good for now, or their account of
-// the machine, and no more than it was made with. The error is errNoFeed if that is nothing.
+// the machine or of the OpenID provider, and no more than it was made with. The error is errNoFeed if that is nothing.
 func (c *call) readerOf(f *token.Feed) (service.Principal, error) {
 	by := service.Principal{User: f.User}
 	take := func(p service.Principal) {
@@ -168,9 +168,9 @@ func (c *call) readerOf(f *token.Feed) (service.Principal, error) {
 		take(e.Principal())
 	}
 	if by.Role == "" && c.ways != nil {
-		caller, err := c.ways.Named(c.r.Context(), f.User)
+		p, err := remembered(c.r.Context(), c.ways, c.tokens, f.User, c.Now())
 		if err == nil {
-			take(service.Principal{User: f.User, Role: caller.Role})
+			take(p)
 		} else if e, is := errors.AsType[*berth.Error](err); !is || e.Code != berth.Denied {
 			return by, err
 		}

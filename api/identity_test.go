@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/api/identity"
+	"github.com/berth-hpc/berth/api/identity/openidtest"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -77,8 +79,44 @@ func (w *world) ways(t testing.TB) *identity.Ways {
 			}
 			return identity.Account{}, false, nil
 		}),
-		Munge: identity.NewCredentials("lab", w.munged.decode), JWT: tokens,
+		Munge: identity.NewCredentials("lab", w.munged.decode), JWT: tokens, OIDC: provided().known,
 	}
+}
+
+// TestMain starts the provider before all tests: what is started in a bubble of one belongs to that.
+func TestMain(m *testing.M) {
+	provided()
+	os.Exit(m.Run())
+}
+
+// provided is the OpenID provider of all worlds, and what knows it. It ends with the process.
+var provided = sync.OnceValue(func() (p struct {
+	*openidtest.Provider
+	known *identity.Provider
+},
+) {
+	var err error
+	p.Provider, _, err = openidtest.Open(
+		openidtest.Options{Redirects: []string{"http://127.0.0.1:7117/login/oidc/callback", "https://hpc.example.org/berth/login/oidc/callback"}},
+		openidtest.User{Name: "alice", Groups: []string{"hpc"}}, openidtest.User{Name: "bob", Groups: []string{"hpc"}}, openidtest.User{Name: "mia", Groups: []string{"hpc"}},
+		openidtest.User{Name: "vera", Groups: []string{"guests"}}, openidtest.User{Name: "olga", Groups: []string{"admins"}}, openidtest.User{Name: "eve"},
+	)
+	if err == nil {
+		p.known, err = identity.NewProvider(identity.ProviderOptions{Issuer: p.URL, Name: "Test ID", Client: openidtest.Public, Roles: identity.Roles{Rules: []identity.Rule{
+			{Role: service.Operator, Groups: []string{"admins"}}, {Role: service.User, Groups: []string{"hpc"}}, {Role: service.Viewer, Groups: []string{"guests"}},
+		}}})
+	}
+	if err != nil {
+		panic(err)
+	}
+	return p
+})
+
+// bearerOf is a token of the provider for a user, at the time of the worlds.
+func bearerOf(user string) string {
+	claims := provided().Claims(user)
+	claims["iat"], claims["exp"] = start, start+3600
+	return provided().Sign(claims)
 }
 
 func uidOf(user string) uint32 {
@@ -108,6 +146,11 @@ func (w *world) shown(user string, r *http.Request, body string) *http.Request {
 		r.Header.Set("Authorization", "Munge "+w.munged.seal(uidOf(user), 0, identity.Seal("lab", r.Method, r.URL.RequestURI(), []byte(body), true)))
 	case identity.SlurmJWT:
 		r.Header.Set("Authorization", "Bearer "+signed(jwtKey, jwt.SigningMethodHS256, jwt.MapClaims{"sun": user, "iat": start, "exp": start + 3600}))
+	case identity.OIDC:
+		if user == "root" { // is no user of a provider
+			user = "olga"
+		}
+		r.Header.Set("Authorization", "Bearer "+bearerOf(user))
 	default:
 		r.Header.Set("Authorization", "Bearer "+w.tokens[user])
 	}

@@ -89,6 +89,12 @@ func (c *call) ready() error {
 		return berth.Errorf(berth.Unavailable, "", "%v", err)
 	}
 	health := form.Health{Status: "ready", Time: form.TimeOf(c.Now())}
+	if p := c.provider(); p != nil {
+		health.OIDC = "reachable"
+		if p.Reachable() != nil {
+			health.OIDC = "unreachable"
+		}
+	}
 	if c.others != nil {
 		health.Leading = new(c.others.Leading())
 	}

@@ -117,23 +117,24 @@ func (m *Messenger) sites(ctx context.Context, hook *service.Hook) (service.Site
 		take(e.Principal())
 	}
 	if !may && m.Identity != nil {
-		caller, err := m.Identity.Named(ctx, hook.User)
+		p, err := remembered(ctx, m.Identity, m.Tokens, hook.User, now)
 		if e, is := errors.AsType[*berth.Error](err); err != nil && (!is || e.Code != berth.Denied) {
 			return "", err
 		}
 		if err == nil {
-			take(service.Principal{User: hook.User, Role: caller.Role})
+			take(p)
 		}
 	}
 	if !may {
-		return "", berth.Errorf(berth.Denied, "hook", "%s has neither a token that is good nor an account of the machine that may see reservations", hook.User)
+		return "", berth.Errorf(berth.Denied, "hook", "%s has neither a token that is good nor an account of the machine or of the OpenID provider that may see reservations", hook.User)
 	}
 	return sites, nil
 }
 
-// isWay reports whether a parent is a way of identity, and no token.
+// isWay reports whether a parent is a way of identity, and no token; of what was made in a browser's session that is "machine" or a
+// provider.
 func isWay(parent string) bool {
-	return slices.Contains([]identity.Way{identity.Socket, identity.Munge, identity.SlurmJWT}, identity.Way(parent))
+	return parent == token.OfMachine || slices.Contains([]identity.Way{identity.Socket, identity.Munge, identity.SlurmJWT, identity.OIDC}, identity.Way(parent))
 }
 
 // noticeBody writes a notice.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berth-hpc/berth/api/identity"
 )
 
 // counts is what the API says about itself.
@@ -30,6 +32,18 @@ func newCounts(registry prometheus.Registerer) counts {
 	}
 	registry.MustRegister(c.seconds, c.answers, c.streams)
 	return c
+}
+
+// reachable tells whether the OpenID provider has answered.
+func reachable(p *identity.Provider) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "berth_oidc_reachable", Help: "1 if the OpenID provider answered when it was asked last, else 0.",
+	}, func() float64 {
+		if p.Reachable() != nil {
+			return 0
+		}
+		return 1
+	})
 }
 
 // of returns what counts the answers of one endpoint.

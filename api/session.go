@@ -169,7 +169,7 @@ func (c *call) openSession() error {
 	}
 	https, loopback := c.door.private(c.r)
 	if !https && !loopback {
-		return berth.Errorf(berth.Denied, "session", "the cookie of a session would go to %.100q without https; use https, as docs/web.md says, or a loopback address", c.r.Host)
+		return withoutTLS(c.r)
 	}
 	var code string
 	if _, err := read(c, sessionBody, &code); err != nil {
@@ -198,28 +198,40 @@ func (c *call) openSession() error {
 		return err
 	}
 	c.log.Info("session opened", "id", e.ID, "user", e.User, "token", of.token)
-	for _, cookie := range c.cookies(loopback && !https) {
-		cookie.Value, cookie.MaxAge = secret, int(e.Expires.Sub(c.Now()))
-		http.SetCookie(c.w, cookie)
-	}
+	c.setSession(secret, &e, loopback && !https)
 	c.token, c.by = e, e.Principal()
 	c.caller.Way = of.way
 	c.by.Sites = c.by.Sites.And(service.SitesOf(c.access, c.by))
 	return c.answerMe(http.StatusCreated)
 }
 
+// setSession hands a browser the cookies of a session.
+func (c *call) setSession(secret string, e *token.Entry, loopback bool) {
+	for _, cookie := range c.cookies(loopback) {
+		cookie.Value, cookie.MaxAge = secret, int(e.Expires.Sub(c.Now()))
+		http.SetCookie(c.w, cookie)
+	}
+}
+
 // linkOf returns what opens sessions of who asks.
 func (c *call) linkOf() link {
 	if c.caller.Way != "" {
-		return link{token: c.token.ID, user: c.by.User, way: c.caller.Way, until: c.token.Expires}
+		return link{token: c.token.ID, user: c.by.User, way: c.caller.Way, groups: c.caller.Groups, until: c.token.Expires}
 	}
 	return link{token: c.token.ID}
 }
 
-// enter opens a session. A user of the machine may have another role by now.
+// enter opens a session. A user of the machine or of a provider may have another role by now.
 func (c *call) enter(of *link) (secret string, e token.Entry, err error) {
 	if of.user == "" {
 		return c.tokens.OpenSession(of.token, c.Now())
+	}
+	if of.way == identity.OIDC {
+		caller, err := c.ways.Member(of.user, of.groups)
+		if err != nil {
+			return "", e, c.unidentified(err)
+		}
+		return c.tokens.OpenMemberSession(caller.User, caller.Role, caller.Groups, of.until, c.Now())
 	}
 	caller, err := c.ways.Named(c.r.Context(), of.user)
 	if err != nil {
@@ -282,9 +294,10 @@ type Links struct {
 }
 
 type link struct {
-	token   string // its id; of a user of the machine, the way
-	user    string // of the machine; else ""
+	token   string // its id; of a user of the machine or a provider, the way
+	user    string // of these; else ""
 	way     identity.Way
+	groups  []string   // at an OpenID provider
 	until   berth.Time // when the credential expires; 0 is never
 	expires berth.Time
 }

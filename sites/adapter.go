@@ -78,6 +78,8 @@ type Service struct {
 	// DefaultRole is that of accounts that Roles does not name: viewer, user, operator or NoRole.
 	DefaultRole string
 	Roles       []Role
+	// OIDC is the OpenID provider by which users are known; nil is none.
+	OIDC *OIDC
 
 	// NoticesTo are ranges of addresses inside the network that notices may be sent to, also without TLS.
 	NoticesTo []netip.Prefix
@@ -102,7 +104,7 @@ const (
 	NoRole   = "none"
 )
 
-// Role gives accounts of the machine a role.
+// Role gives accounts of the machine, or users of a provider, a role.
 type Role struct {
 	Role          string // as DefaultRole
 	Users, Groups []string
@@ -250,6 +252,7 @@ func (r *reader) service(v *value, path string) {
 		key{"slurm_jwt", "", scanned(r, &s.SlurmJWT, "the path of the key of Slurm's JSON web tokens", filePath)},
 		key{"default_role", "", scanned(r, &s.DefaultRole, roleWords, oneOf(accountRoles...))},
 		key{"roles", "", func(v *value, path string) { r.roles(v, path, &s.Roles) }},
+		key{"oidc", "", func(v *value, path string) { r.oidc(v, path, &s.OIDC) }},
 		key{"notices_to", "", func(v *value, path string) {
 			r.list(v, path, "ranges of addresses", func(v *value, path string) {
 				var one netip.Prefix

@@ -41,6 +41,21 @@ service:
   roles:
   - {role: operator, users: [slurm, "ann@EXAMPLE.ORG"], groups: [hpc admins]}
   - {role: none, users: ['EXAMPLE\guest']}
+  oidc:
+    issuer: https://id.example.org/realms/hpc
+    client: berth
+    secret: /etc/berth/oidc.secret
+    device_client: berth-cli
+    name: Example ID
+    audiences: [hpc-api]
+    scopes: [openid, email]
+    user: email
+    groups: realm_access.roles
+    default_role: viewer
+    roles:
+    - {role: user, groups: [hpc]}
+    skew: 20s
+    ca: /etc/berth/ca.pem
   notices_to: [10.0.0.0/8, "::1"]
   mail: {relay: "smtp.example.org:587", tls: offered, user: berth, password_file: /etc/berth/mail, from: berth@example.org, timeout: 20s, domains: [example.org, "*"], own_only: true}
 `)
@@ -62,7 +77,12 @@ service:
 	service := sites.Service{
 		Data: "/var/lib/berth", Listen: "127.0.0.1:0", Public: "https://hpc.example.org/berth/", Log: "json", Metrics: "token", Keep: 17, KeepHistory: 90 * 86_400,
 		Socket: "/run/berth/berth.sock", Munge: "main", SlurmJWT: "/etc/slurm/jwt_hs256.key", DefaultRole: "viewer",
-		Roles:     []sites.Role{{Role: "operator", Users: []string{"slurm", "ann@EXAMPLE.ORG"}, Groups: []string{"hpc admins"}}, {Role: "none", Users: []string{`EXAMPLE\guest`}}},
+		Roles: []sites.Role{{Role: "operator", Users: []string{"slurm", "ann@EXAMPLE.ORG"}, Groups: []string{"hpc admins"}}, {Role: "none", Users: []string{`EXAMPLE\guest`}}},
+		OIDC: &sites.OIDC{
+			Issuer: "https://id.example.org/realms/hpc", Client: "berth", Secret: "/etc/berth/oidc.secret", DeviceClient: "berth-cli", Name: "Example ID",
+			Audiences: []string{"hpc-api"}, Scopes: []string{"openid", "email"}, User: "email", Groups: "realm_access.roles", DefaultRole: "viewer",
+			Roles: []sites.Role{{Role: "user", Groups: []string{"hpc"}}}, Skew: 20, CA: "/etc/berth/ca.pem",
+		},
 		NoticesTo: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		Mail: &sites.Mail{
 			Relay: "smtp.example.org:587", TLS: "offered", User: "berth", PasswordFile: "/etc/berth/mail", From: "berth@example.org", Timeout: 20,
@@ -143,6 +163,28 @@ func TestWhatCannotBeAddedIsRefused(t *testing.T) {
 		var mistake *berth.Error
 		if !errors.As(err, &mistake) || mistake.Code != berth.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %q, %v; want %s", text, out, err, want)
+		}
+	}
+}
+
+func TestMistakesAboutAnOpenIDProvider(t *testing.T) {
+	for text, want := range map[string]string{
+		"{client: a, default_role: user}":                                                     "service.oidc.issuer: s.yaml:2:16: missing",
+		"{issuer: \"https://id.example.org\", default_role: user}":                            "service.oidc.client: s.yaml:2:16: missing",
+		"{issuer: \"http://id.example.org\", client: a, default_role: user}":                  "want https://",
+		"{issuer: \"https://u:p@id.example.org\", client: a, default_role: user}":             "want an address such as",
+		"{issuer: \"https://id.example.org?a=b\", client: a, default_role: user}":             "want an address such as",
+		"{issuer: \"https://id.example.org\", client: a b, default_role: user}":               "without spaces",
+		"{issuer: \"https://id.example.org\", client: a}":                                     "gives no one a role",
+		"{issuer: \"https://id.example.org\", client: a, default_role: none}":                 "gives no one a role",
+		"{issuer: \"https://id.example.org\", client: a, default_role: user, skew: 1h}":       "want 1s to 10m",
+		"{issuer: \"https://id.example.org\", client: a, default_role: user, scopes: []}":     "an empty list",
+		"{issuer: \"https://id.example.org\", client: a, default_role: user, scopes: [a, a]}": "a second scope of this name",
+		"{issuer: \"https://id.example.org\", client: a, default_role: user, group: a}":       "unknown key (did you mean groups?)",
+	} {
+		_, err := read("service:\n  listen: x\n  oidc: " + text + "\nsites: [{name: a, pes: 1}]\n")
+		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "s.yaml:3:9", "s.yaml:2:16"), want) {
+			t.Errorf("%s: %v; want %s", text, err, want)
 		}
 	}
 }

@@ -33,6 +33,7 @@ type Client struct {
 	server string // base, or the path of a Unix socket as a URL
 	token  string
 	http   *http.Client
+	renew  func(ctx context.Context) (string, error) // instead of token; nil for token
 	sign   Signer
 	asked  atomic.Pointer[string] // the challenge that Signer has met
 }
@@ -51,6 +52,10 @@ type Signer func(ctx context.Context, challenge string, call Call) (header strin
 // Sign has calls of a client without a token make a credential each if the service asks for one. It is
 // to be called before the first of them.
 func (c *Client) Sign(s Signer) { c.sign = s }
+
+// Renew has calls carry the token that a function returns, instead of that of New: one that expires and is renewed. It is
+// called for each of them, at once by several if calls are, and is to be set before the first.
+func (c *Client) Renew(token func(ctx context.Context) (string, error)) { c.renew = token }
 
 // New returns a client of the service at a URL such as http://127.0.0.1:7117, or at a Unix socket, such
 // as unix:///run/berth/berth.sock. h may be nil. The error is of code Invalid: no such URL.
@@ -89,7 +94,7 @@ func (c *Client) Server() string { return c.server }
 // http:// to something else than this machine itself.
 func (c *Client) Exposed() bool {
 	u, err := url.Parse(c.base)
-	return err == nil && c.token != "" && u.Scheme == "http" && !Loopback(u.Hostname())
+	return err == nil && (c.token != "" || c.renew != nil) && u.Scheme == "http" && !Loopback(u.Hostname())
 }
 
 // Loopback reports whether a host is this machine to itself alone. An empty one, which
@@ -160,8 +165,14 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	if c.token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.token)
+	token := c.token
+	if c.renew != nil {
+		if token, err = c.renew(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	return r, nil
 }
@@ -221,7 +232,7 @@ func (c *Client) judged(r *http.Request, answer *http.Response) (*http.Response,
 // seal adds a credential to a request of a client without a token, by the challenge that it has met or one
 // of those given; if there is none, nothing.
 func (c *Client) seal(r *http.Request, challenges []string) error {
-	if c.sign == nil || c.token != "" {
+	if c.sign == nil || c.token != "" || c.renew != nil {
 		return nil
 	}
 	if met := c.asked.Load(); met != nil {

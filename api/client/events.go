@@ -35,8 +35,9 @@ func (c *Client) Events(ctx context.Context, after uint64) iter.Seq2[form.Event,
 		wait := firstWait
 		for opened := false; ; {
 			s, err := c.open(ctx, after)
+			was := err == nil
 			switch {
-			case err == nil:
+			case was:
 				wait = firstWait
 				err = s.read(yield, &opened, &after)
 				if err == nil {
@@ -46,7 +47,10 @@ func (c *Client) Events(ctx context.Context, after uint64) iter.Seq2[form.Event,
 				yield(form.Event{}, err)
 				return
 			}
-			if coded, is := errors.AsType[*berth.Error](err); is && coded.Code != berth.Unavailable {
+			coded, is := errors.AsType[*berth.Error](err)
+			// A token that is renewed expires while a stream is open, which goes on with the next one.
+			expired := was && c.renew != nil && is && coded.Code == berth.Denied && coded.Field == "Authorization"
+			if is && coded.Code != berth.Unavailable && !expired {
 				yield(form.Event{}, err)
 				return
 			}

@@ -126,7 +126,7 @@ type Outage struct {
 type Me struct {
 	User string `json:"user"`
 	Role string `json:"role"`
-	// Way is how it is known without a token: socket, munge or slurm-jwt.
+	// Way is how it is known without a token of the service: socket, munge, slurm-jwt or oidc.
 	Way string `json:"way,omitempty"`
 	// Sites are the only ones that this token lets see and use; all if there are none.
 	Sites   []string `json:"sites,omitempty"`
@@ -228,6 +228,25 @@ type Health struct {
 	Time   Time   `json:"time"`
 	// Leading is who leads and who stands by; missing if the service has its journal to itself.
 	Leading *Leading `json:"leading,omitempty"`
+	// OIDC says whether the OpenID provider answered when it was asked last: reachable or unreachable. Missing if
+	// there is none. The service is ready in either case.
+	OIDC string `json:"oidc,omitempty"`
+}
+
+// Logins is how users can log in, beside tokens of the service.
+type Logins struct {
+	OIDC *OIDC `json:"oidc,omitempty"` // missing if there is no OpenID provider
+}
+
+// OIDC is an OpenID provider by which users are known.
+type OIDC struct {
+	Name   string `json:"name"` // for people
+	Issuer string `json:"issuer"`
+	// Client is the id with which a program without a browser asks the provider for a code for its user.
+	Client string `json:"client"`
+	// Audiences are those of tokens that the service takes.
+	Audiences []string `json:"audiences"`
+	Scopes    []string `json:"scopes"`
 }
 
 // Leading is who leads of the services that share a journal, and who stands by.

@@ -1,6 +1,7 @@
 // Package identity says who callers are from what the machine and the site know of them, so that
-// they carry no token: the peer of a Unix socket, a credential of munge, a JSON web token of Slurm.
-// It maps accounts to roles. It keeps no secrets, and knows no endpoints and no reservations.
+// they carry no token of Berth: the peer of a Unix socket, a credential of munge, a JSON web token of Slurm
+// or of an OpenID provider. It maps accounts and groups to roles. It keeps no secrets of users, and knows no
+// endpoints and no reservations.
 package identity
 
 import (
@@ -8,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	jose "github.com/go-jose/go-jose/v4"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/service"
@@ -21,6 +24,7 @@ const (
 	Socket   Way = "socket"
 	Munge    Way = "munge"
 	SlurmJWT Way = "slurm-jwt"
+	OIDC     Way = "oidc"
 )
 
 // Caller is who asks.
@@ -33,6 +37,8 @@ type Caller struct {
 	// Body is the SHA-256 of the body that the credential is for; BodyBound says that there is one.
 	Body      [32]byte
 	BodyBound bool
+	// Groups are those at the OpenID provider to which roles refer, ordered; nil in other ways.
+	Groups []string
 }
 
 // Ways says which ways of identity a service takes, and who may do what. A nil *Ways takes none.
@@ -43,6 +49,8 @@ type Ways struct {
 	Munge *Credentials
 	// JWT takes JSON web tokens of Slurm; nil takes none.
 	JWT *Tokens
+	// OIDC takes tokens of an OpenID provider; nil takes none.
+	OIDC *Provider
 }
 
 // Of returns who asks, and false if the request has no credential of any way that is taken. The error
@@ -72,7 +80,8 @@ func (w *Ways) Of(r *http.Request, now berth.Time) (Caller, bool, error) {
 		c, err := w.caller(account, Munge, err)
 		c.Body, c.BodyBound = sealed.body, sealed.bound
 		return c, true, err
-	case w.JWT != nil && strings.EqualFold(scheme, "Bearer") && strings.Count(value, ".") == 2:
+	case !strings.EqualFold(scheme, "Bearer") || strings.Count(value, ".") != 2:
+	case w.JWT != nil && (w.OIDC == nil || !isProviders(value)):
 		user, expires, err := w.JWT.check(value, now)
 		if err != nil {
 			return Caller{}, true, err
@@ -80,6 +89,9 @@ func (w *Ways) Of(r *http.Request, now berth.Time) (Caller, bool, error) {
 		account, err := w.Accounts.ByName(r.Context(), user)
 		c, err := w.caller(account, SlurmJWT, err)
 		c.Expires = expires
+		return c, true, err
+	case w.OIDC != nil:
+		c, err := w.OIDC.bearer(r.Context(), value, now)
 		return c, true, err
 	}
 	return Caller{}, false, nil
@@ -92,6 +104,21 @@ func (w *Ways) Named(ctx context.Context, user string) (Caller, error) {
 	}
 	account, err := w.Accounts.ByName(ctx, user)
 	return w.caller(account, Socket, err)
+}
+
+// Member returns a user who was identified by an OpenID provider before, in those groups, as the roles are now.
+func (w *Ways) Member(user string, groups []string) (Caller, error) {
+	if w == nil || w.OIDC == nil {
+		return Caller{}, berth.Errorf(berth.Denied, "Authorization", "the service knows no users of an OpenID provider now")
+	}
+	return w.OIDC.named(user, groups)
+}
+
+// isProviders reports whether a token claims to be signed with a key that its maker alone has, as providers sign. Slurm signs with
+// one that both sides have.
+func isProviders(text string) bool {
+	head, is := headOf(text)
+	return is && slices.Contains(asymmetric, jose.SignatureAlgorithm(head.Algorithm))
 }
 
 // Challenge returns what a caller without a credential can be asked for beside a token, as a value of
@@ -134,9 +161,14 @@ func (r *Roles) of(a *Account) service.Role {
 	if a.UID == 0 || a.UID == r.Self {
 		return service.Operator
 	}
+	return r.match(a.Name, a.Groups)
+}
+
+// match returns the role of the first rule that names a user or one of some groups, else the default.
+func (r *Roles) match(user string, groups []string) service.Role {
 	for i := range r.Rules {
 		rule := &r.Rules[i]
-		if slices.Contains(rule.Users, a.Name) || slices.ContainsFunc(rule.Groups, func(g string) bool { return slices.Contains(a.Groups, g) }) {
+		if slices.Contains(rule.Users, user) || slices.ContainsFunc(rule.Groups, func(g string) bool { return slices.Contains(groups, g) }) {
 			return rule.Role
 		}
 	}

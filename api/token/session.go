@@ -3,6 +3,7 @@ package token
 import (
 	"crypto/sha256"
 	"slices"
+	"strings"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/service"
@@ -25,12 +26,30 @@ type kept struct {
 	Used berth.Time `json:"used,omitempty"` // of a session: about its last use
 }
 
-// ofMachine is the parent of sessions of users who are identified by the machine.
-const ofMachine = "machine"
+// Parents of sessions that no token opened: of users who are identified by the machine, and by an OpenID provider.
+const (
+	OfMachine  = "machine"
+	OfProvider = "oidc"
+)
 
 // OfMachine reports whether the entry is a session that no token opened, but a user who was identified by
 // the machine. Its role is that of the time at which it was opened.
-func (e *Entry) OfMachine() bool { return e.Parent == ofMachine }
+func (e *Entry) OfMachine() bool { return e.Parent == OfMachine }
+
+// OfProvider reports whether the entry is a session of a user of an OpenID provider. Its role is that of the time at
+// which it was opened.
+func (e *Entry) OfProvider() bool { return e.Parent == OfProvider }
+
+// GroupList returns the groups of a user of an OpenID provider.
+func (e *Entry) GroupList() []string {
+	if e.Groups == "" {
+		return nil
+	}
+	return strings.Split(e.Groups, groupEnd)
+}
+
+// groupEnd stands between the groups of an entry. No key of a configuration holds one.
+const groupEnd = "\n"
 
 // IsSession reports whether the entry is a browser's session.
 func (e *Entry) IsSession() bool { return e.Parent != "" }
@@ -55,14 +74,23 @@ func (s *Store) OpenSession(parent string, now berth.Time) (secret string, e Ent
 func (s *Store) OpenMachineSession(user string, role service.Role, until, now berth.Time) (secret string, e Entry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.openSession(s.List(), &Entry{User: user, Role: role, Expires: until}, ofMachine, "session of an account of the machine", now)
+	return s.openSession(s.List(), &Entry{User: user, Role: role, Expires: until}, OfMachine, "session of an account of the machine", now)
+}
+
+// OpenMemberSession makes a session of a user of an OpenID provider who is in these groups there, until a time; 0 is as
+// long as sessions last.
+func (s *Store) OpenMemberSession(user string, role service.Role, groups []string, until, now berth.Time) (secret string, e Entry, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := Entry{User: user, Role: role, Groups: strings.Join(groups, groupEnd), Expires: until}
+	return s.openSession(s.List(), &of, OfProvider, "session of a user of the OpenID provider", now)
 }
 
 func (s *Store) openSession(entries []Entry, of *Entry, parent, note string, now berth.Time) (secret string, e Entry, err error) {
 	if secret, e, err = s.mint(of.User, of.Role, note, now); err != nil {
 		return "", e, err
 	}
-	e.Parent, e.Sites, e.Expires = parent, of.Sites, now.Add(sessionMost)
+	e.Parent, e.Sites, e.Groups, e.Expires = parent, of.Sites, of.Groups, now.Add(sessionMost)
 	if of.Expires != 0 {
 		e.Expires = min(e.Expires, of.Expires)
 	}

@@ -54,6 +54,8 @@ type Entry struct {
 	Sites service.SiteSet `json:"sites,omitempty"`
 	// Parent is the token with which a browser's session was opened; empty of others.
 	Parent string `json:"parent,omitempty"`
+	// Groups are those of a user of an OpenID provider to which roles refer, a line each.
+	Groups string `json:"groups,omitempty"`
 	SHA256 digest `json:"sha256"`
 }
 
@@ -94,12 +96,13 @@ func (f folder) Save(name string, data []byte) error {
 // Store is the tokens in one place. It is safe for concurrent use; one process
 // writes them.
 type Store struct {
-	place  Place
-	folder string     // of OperatorFile
-	mu     sync.Mutex // for those who change
-	known  atomic.Pointer[tokens]
-	used   sync.Map // digest of a session → berth.Time of its last use
-	feeds  feeds
+	place   Place
+	folder  string     // of OperatorFile
+	mu      sync.Mutex // for those who change
+	known   atomic.Pointer[tokens]
+	used    sync.Map // digest of a session → berth.Time of its last use
+	feeds   feeds
+	members members
 }
 
 // tokens is the tokens of one time.
@@ -127,7 +130,7 @@ func Open(data, operator string, now berth.Time) (*Store, error) {
 // folder all the same.
 func OpenAt(place Place, data, operator string, now berth.Time) (*Store, error) {
 	s := &Store{place: place, folder: data}
-	if err := s.openFeeds(now); err != nil {
+	if err := errors.Join(s.openFeeds(now), s.readMembers()); err != nil {
 		return nil, err
 	}
 	err := s.read()
@@ -145,7 +148,7 @@ func OpenAt(place Place, data, operator string, now berth.Time) (*Store, error) 
 func (s *Store) Reload() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.readFeeds(); err != nil {
+	if err := errors.Join(s.readFeeds(), s.readMembers()); err != nil {
 		return err
 	}
 	return s.read()

@@ -27,6 +27,7 @@ type known struct {
 	roles  identity.Roles
 	munge  *identity.Credentials
 	jwt    *identity.Tokens
+	oidc   *identity.Provider
 }
 
 // identify takes from the configuration how users are known. Sites have to be known by then.
@@ -36,15 +37,7 @@ func (s *setup) identify(in *sites.Service) (err error) {
 	if k.socket != "" && k.socket != sites.NoSocket && !filepath.IsAbs(k.socket) {
 		return berth.Errorf(berth.Invalid, "socket", "%q; want an absolute path, or none", k.socket)
 	}
-	roleOf := func(word string) service.Role {
-		if word == sites.NoRole {
-			return ""
-		}
-		return service.Role(word)
-	}
-	for _, r := range in.Roles {
-		k.roles.Rules = append(k.roles.Rules, identity.Rule{Role: roleOf(r.Role), Users: r.Users, Groups: r.Groups})
-	}
+	k.roles.Rules = rulesOf(in.Roles)
 	k.roles.Self = uint32(max(os.Geteuid(), 0))
 	switch {
 	case in.DefaultRole != "":
@@ -56,9 +49,66 @@ func (s *setup) identify(in *sites.Service) (err error) {
 		k.munge = identity.NewCredentials(in.Munge, nil)
 	}
 	if in.SlurmJWT != "" {
-		k.jwt, err = identity.ReadKey(in.SlurmJWT)
+		if k.jwt, err = identity.ReadKey(in.SlurmJWT); err != nil {
+			return err
+		}
+	}
+	if o := in.OIDC; o != nil {
+		k.oidc, err = identity.NewProvider(identity.ProviderOptions{
+			Issuer: o.Issuer, Name: o.Name, Client: o.Client, SecretFile: o.Secret, DeviceClient: o.DeviceClient, Audiences: o.Audiences, Scopes: o.Scopes,
+			User: o.User, Groups: o.Groups, Roles: identity.Roles{Rules: rulesOf(o.Roles), Default: roleOf(o.DefaultRole)}, Skew: o.Skew, CAFile: o.CA,
+		})
 	}
 	return err
+}
+
+// roleOf returns the role that a word of the configuration means; NoRole and no word are none.
+func roleOf(word string) service.Role {
+	if word == sites.NoRole {
+		return ""
+	}
+	return service.Role(word)
+}
+
+func rulesOf(rows []sites.Role) []identity.Rule {
+	var rules []identity.Rule
+	for _, r := range rows {
+		rules = append(rules, identity.Rule{Role: roleOf(r.Role), Users: r.Users, Groups: r.Groups})
+	}
+	return rules
+}
+
+// watchProvider keeps what the OpenID provider says of itself fresh until ctx ends, and logs when it goes and comes.
+func (k *known) watchProvider(ctx context.Context, log *slog.Logger) {
+	if k.oidc == nil {
+		return
+	}
+	go k.oidc.Watch(ctx, func(err error) {
+		if err != nil {
+			log.Warn("the OpenID provider does not answer: users with its tokens and logins wait; tokens of the service are good", "provider", k.oidc.Name(), "error", err)
+			return
+		}
+		log.Info("the OpenID provider answers", "provider", k.oidc.Name())
+	})
+}
+
+// providerText says whether the OpenID provider answers; "" if there is none.
+func (k *known) providerText(ctx context.Context) string {
+	if k.oidc == nil {
+		return ""
+	}
+	if err := k.oidc.Ask(ctx); err != nil {
+		return fmt.Sprintf("warning: %v", plainText(err))
+	}
+	return fmt.Sprintf("the OpenID provider %s answers", k.oidc.Name())
+}
+
+// plainText returns the text of an error without its field.
+func plainText(err error) string {
+	if e, is := errors.AsType[*berth.Error](err); is {
+		return e.Msg
+	}
+	return err.Error()
 }
 
 // runsAsItself returns the sites whose tasks run as the account of the service. Who may use these can do all
@@ -75,7 +125,7 @@ func (s *setup) runsAsItself() []string {
 }
 
 func (k *known) ways() *identity.Ways {
-	return &identity.Ways{Roles: k.roles, Accounts: identity.NewAccounts(nil), Munge: k.munge, JWT: k.jwt}
+	return &identity.Ways{Roles: k.roles, Accounts: identity.NewAccounts(nil), Munge: k.munge, JWT: k.jwt, OIDC: k.oidc}
 }
 
 // defaultSocket is where the socket is if nothing is said: in the folder that systemd has made for what is there
@@ -132,6 +182,7 @@ node of the same site. Only the first has to be carried.`,
 			how := map[string]string{
 				"": "by your token", string(identity.Socket): "as the user of this machine that you are",
 				string(identity.Munge): "by a credential of munge", string(identity.SlurmJWT): "by a token of Slurm",
+				string(identity.OIDC): "by the OpenID provider",
 			}[me.Way]
 			text := fmt.Sprintf("%s, %s, at %s, %s", me.User, me.Role, c.Server(), how)
 			if len(me.Sites) > 0 {

@@ -21,32 +21,43 @@ import (
 // loginCommand returns berth login.
 func (a *app) loginCommand() *cobra.Command {
 	var r *remote
+	var byProvider bool
 	cmd := &cobra.Command{
-		Use:   "login [URL]",
+		Use:   "login [URL] [--oidc]",
 		Short: "Remember a service and the token for it",
 		Long: `Asks the service whose token this is and, if it is valid, keeps both in the folder
 for your settings, in a file that only you may read. The token comes from
 --token-file, $` + tokenVar + ` or the first line of stdin; typed at a terminal, it is
-not shown.`,
-		Example: `  berth login http://127.0.0.1:7117 --token-file ~/.local/state/berth/operator.token`,
+not shown.
+
+With --oidc you log in at the OpenID provider of the service instead: open the address
+that is printed, in any browser, and enter the code. The login is renewed when it
+expires, until the provider ends it or you run berth logout.`,
+		Example: `  berth login http://127.0.0.1:7117 --token-file ~/.local/state/berth/operator.token
+  berth login https://hpc.example.org/berth/ --oidc`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef(cmd, "want one URL, got %d words", len(args))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.login(cmd, r, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.login(cmd, r, args, byProvider) },
 	}
 	r = remoteFlags(cmd)
+	cmd.Flags().BoolVar(&byProvider, "oidc", false, "log in at the OpenID provider of the service")
+	cmd.MarkFlagsMutuallyExclusive("oidc", "token-file")
 	return cmd
 }
 
-func (a *app) login(cmd *cobra.Command, r *remote, args []string) error {
+func (a *app) login(cmd *cobra.Command, r *remote, args []string, byProvider bool) error {
 	known, err := readLogin()
 	if err != nil {
 		return err
 	}
 	server := firstOf(append(args, r.server, os.Getenv(serverVar), known.Server, defaultServer)...)
+	if byProvider {
+		return a.loginByProvider(cmd, r, &known, server)
+	}
 	secret, err := a.secret(cmd.Context(), r)
 	if err != nil {
 		return err
@@ -73,6 +84,7 @@ func (a *app) login(cmd *cobra.Command, r *remote, args []string) error {
 	}
 	known.Server = trimServer(server)
 	known.Tokens[known.Server] = secret
+	delete(known.Grants, known.Server)
 	path, err := known.save()
 	if err != nil {
 		return err
@@ -140,8 +152,8 @@ func (l *login) save() (path string, err error) {
 	if path, err = loginPath(); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", wholefile.CannotWrite("", path, err)
+	if err := makeLoginFolder(path); err != nil {
+		return "", err
 	}
 	data, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
@@ -151,4 +163,11 @@ func (l *login) save() (path string, err error) {
 		return "", wholefile.CannotWrite("", path, err)
 	}
 	return path, nil
+}
+
+func makeLoginFolder(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return wholefile.CannotWrite("", path, err)
+	}
+	return nil
 }

@@ -32,6 +32,7 @@ import (
 var notRun = map[string]string{
 	"# As root":                     "it installs things",
 	"# With PostgreSQL":             "it needs a database; TestServePostgreSQL runs the commands on a real one",
+	"# With an OpenID provider":     "it needs a provider; TestLoggingInWithACode runs the commands with a real one",
 	"# With a certificate":          "it needs a certificate; TestServeTLS makes one",
 	"# With Slurm":                  "it needs a cluster; the commands are run by TestServeSlurm where there is one",
 	"# With logs of the archive":    "the logs are not ours to ship, and some runs take hours",

@@ -121,9 +121,13 @@ func (r *remote) client() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(server, firstOf(secret, known.Tokens[trimServer(server)]), h)
+	secret = firstOf(secret, known.Tokens[trimServer(server)])
+	c, err := client.New(server, secret, h)
 	if err == nil {
 		c.Sign(sealed)
+	}
+	if grant, is := known.Grants[trimServer(server)]; err == nil && is && secret == "" {
+		c.Renew(granted(trimServer(server), grant))
 	}
 	return c, err
 }
@@ -181,6 +185,8 @@ func readToken(path string) (string, error) {
 type login struct {
 	Server string            `json:"server"` // of the last login
 	Tokens map[string]string `json:"tokens"` // by server
+	// Grants are logins at the OpenID providers of servers.
+	Grants map[string]client.Grant `json:"grants,omitempty"`
 }
 
 // loginPath is where.

@@ -147,6 +147,9 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		for _, text := range set.warnings() {
 			a.say("warning: %s", text)
 		}
+		if text := set.known.providerText(cmd.Context()); text != "" {
+			a.say("%s", text)
+		}
 		return a.show(set.String() + "\n")
 	}
 	set.clock = a.serviceClock
@@ -176,6 +179,7 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeListener(socket)) }()
+	set.known.watchProvider(ctx, log)
 	s := &serving{app: a, setup: set, flags: flags, log: log, umask: umask, listener: listener, socket: socket}
 	if set.standBy {
 		return s.takeTurns(ctx, nil)

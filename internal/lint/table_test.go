@@ -74,6 +74,7 @@ var table = []room{
 	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},
 	{path: "api/courier", imports: []string{".", "internal/wholefile"}},
 	{path: "api/identity", imports: []string{".", "service", "site"}},
+	{path: "api/identity/openidtest"}, // imported by tests only
 	{path: "web"},
 	{path: "internal/browser"}, // imported by tests only
 	{path: "internal/cputime"},
