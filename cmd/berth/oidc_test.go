@@ -20,6 +20,7 @@ import (
 
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/api/identity/openidtest"
+	"github.com/berth-hpc/berth/internal/browser"
 )
 
 // withProvider is a service whose users are known by an OpenID provider, and programs of a user in a home of their own.
@@ -270,4 +271,15 @@ func TestLoggingInWithABrowser(t *testing.T) {
 	if err := json.NewDecoder(get(s.url + "/v1/me").Body).Decode(&me); err != nil || me.User != "alice" || me.Role != "user" || me.Way != "oidc" {
 		t.Errorf("%+v %v", me, err)
 	}
+}
+
+// Where the service knows a provider the page has a button that leads there and back.
+func TestTheButtonOfAProvider(t *testing.T) {
+	b := browser.Start(t)
+	s := serveWithProvider(t, openidtest.Up, time.Hour)
+	p := b.Open(wide)
+	p.Visit(s.url + "/book")
+	p.Wait(`document.querySelector('a[href="login/oidc?to=%2Fbook"]')?.innerText.includes('Log in with Test ID')`)
+	p.Visit(s.url + "/login/oidc?to=/book")
+	p.Wait(`document.querySelector('input[name=password]')`) // of the provider
 }

@@ -173,6 +173,10 @@ function Login({ failure, onDone }: { failure: { title: string; failure: Failure
   const [token, setToken] = useState('');
   const [wrong, setWrong] = useState<Failure | null>(null);
   const [busy, setBusy] = useState(false);
+  const [provider, setProvider] = useState('');
+  useEffect(() => {
+    get<{ oidc?: { name: string } }>('v1/login').then((l) => setProvider(l.oidc?.name ?? ''), () => undefined); // without it there is the token
+  }, []);
   return (
     <Paper withBorder p="lg" maw={460} mx="auto" mt="xl" component="form" onSubmit={(e: React.FormEvent) => {
       e.preventDefault();
@@ -192,8 +196,9 @@ function Login({ failure, onDone }: { failure: { title: string; failure: Failure
         <Title order={1} size="h3">{text.login.title}</Title>
         {failure && !wrong && <Alert color="orange" variant="light" title={failure.title}>{failure.failure.message}</Alert>}
         {wrong && <Alert color="red" variant="light" title={text.login.failed} role="alert">{wrong.problem.status === 401 && !wrong.message.includes('expired') ? text.login.unknown : wrong.message}</Alert>}
+        {provider !== '' && <Button component="a" href={`login/oidc?to=${encodeURIComponent('/' + location.pathname.slice(new URL(document.baseURI).pathname.length) + location.search)}`}>{text.login.by(provider)}</Button>}
         <PasswordInput label={text.login.token} value={token} onChange={(e) => setToken(e.currentTarget.value)} autoFocus required autoComplete="off" visibilityToggleButtonProps={{ 'aria-label': 'Show the token', tabIndex: 0 }} />
-        <Button type="submit" loading={busy} disabled={token.trim() === ''}>{text.login.send}</Button>
+        <Button type="submit" variant={provider === '' ? 'filled' : 'default'} loading={busy} disabled={token.trim() === ''}>{text.login.send}</Button>
         <Text size="sm" c="dimmed">{text.login.about}</Text>
         <Text size="sm" c="dimmed">{text.login.link}</Text>
       </Stack>

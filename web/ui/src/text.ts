@@ -12,6 +12,7 @@ export const text = {
     about: 'The token of an operator is in the file operator.token of the data directory; others get theirs from an operator. It is exchanged for a session and not kept.',
     link: 'On the machine of the service, berth open prints a link that logs you in.',
     send: 'Log in',
+    by: (name: string) => `Log in with ${name}`,
     failed: 'Not logged in',
     unknown: 'The service does not know this token: look whether it is whole, or have an operator make another one with berth token add.',
     linkFailed: 'The login link did not work',
