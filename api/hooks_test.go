@@ -18,6 +18,7 @@ import (
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/courier"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/api/identity"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/notice"
 	"github.com/berth-hpc/berth/service"
@@ -197,6 +198,49 @@ func TestReceiversThatDoNotTakeIt(t *testing.T) {
 		hook := service.Hook{ID: "h", User: "alice", Form: service.WebhookForm, Parent: entry.ID, Sealed: m.Courier.Seal("h", &courier.Target{URL: url})}
 		if sent := m.Send(context.Background(), &hook, &service.Owed{Kind: notice.Test}); sent != want || len(*received) != 1 {
 			t.Errorf("%d: %+v, want %+v; %d calls", status, sent, want, len(*received))
+		}
+	}
+}
+
+// A receiver that was added in a session without a token of the service is sent notices for as long as its user is known: by the
+// machine, or by what the OpenID provider said in the last month.
+func TestReceiversOfUsersWithoutTokens(t *testing.T) {
+	url, received, m, _ := receiver(t, 204)
+	folder := t.TempDir()
+	store, err := token.Open(folder, "root", start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Identity = (&world{munged: munged{}}).ways(t)
+	now := start
+	m.Now = func() berth.Time { return now }
+	if err := store.Meet("mia", []string{"hpc"}, start); err != nil {
+		t.Fatal(err)
+	}
+	again, err := token.Open(folder, "root", start) // as after a restart
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range []struct {
+		user, parent string
+		tokens       *token.Store
+		after        berth.Duration
+		sent         bool
+	}{
+		{"alice", token.OfMachine, store, 0, true},
+		{"alice", string(identity.Socket), store, 0, true},
+		{"mia", token.OfProvider, store, 0, true},
+		{"mia", token.OfProvider, again, 29 * 86_400, true},
+		{"mia", token.OfProvider, again, 30 * 86_400, false},
+		{"eve", token.OfProvider, store, 0, false},
+		{"stranger", token.OfMachine, store, 0, false},
+	} {
+		before := len(*received)
+		now, m.Tokens = start.Add(row.after), row.tokens
+		hook := service.Hook{ID: "h", User: row.user, Form: service.WebhookForm, Parent: row.parent, Sealed: m.Courier.Seal("h", &courier.Target{URL: url})}
+		sent := m.Send(t.Context(), &hook, &service.Owed{Kind: notice.Test})
+		if is := len(*received) > before; is != row.sent || row.sent != (sent.Disable == "") {
+			t.Errorf("%d: %s by %s: %+v, sent: %t", i, row.user, row.parent, sent, is)
 		}
 	}
 }
