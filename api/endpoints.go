@@ -286,7 +286,7 @@ var endpoints = []endpoint{
 	},
 	{
 		method: http.MethodGet, path: "/v1/series/{id}", id: "series", role: service.User,
-		about:  "Get one series with its occurrences.",
+		about:  "Get one series with its occurrences: by its id, by its name, or by the first or last letters of its id, as with reservations. Other paths take ids alone.",
 		status: http.StatusOK, answer: form.Series{}, do: (*call).getSeries,
 	},
 	{

@@ -128,6 +128,16 @@ func (f *fake) GetSeries(_ context.Context, by service.Principal, id string) (se
 	return *s, nil
 }
 
+func (f *fake) FindSeries(_ context.Context, by service.Principal, word string) (service.Series, int, error) {
+	defer f.lock()()
+	for _, s := range f.series.made {
+		if s.Series.Request.Name == word && by.Owns(s.Series.Request.User) {
+			return *s, len(f.series.made), nil
+		}
+	}
+	return service.Series{}, len(f.series.made), berth.Errorf(berth.NotFound, "id", "no series %q", word)
+}
+
 func (f *fake) ListSeries(_ context.Context, by service.Principal, filter service.SeriesFilter) (list []service.Series, looked int, err error) {
 	defer f.lock()()
 	for _, s := range f.series.made {

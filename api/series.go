@@ -227,8 +227,21 @@ func (c *call) listSeries() error {
 	return c.answer(http.StatusOK, &f)
 }
 
+// getSeries answers with a series by its id, or by a word that can be no other; then it says which it is by Content-Location.
 func (c *call) getSeries() error {
-	s, err := c.GetSeries(c.r.Context(), c.by, c.r.PathValue("id"))
+	word := c.r.PathValue("id")
+	s, err := c.GetSeries(c.r.Context(), c.by, word)
+	if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.NotFound {
+		if err := c.begin(); err != nil {
+			return err
+		}
+		var looked int
+		s, looked, err = c.FindSeries(c.r.Context(), c.by, word)
+		c.rates.charge(c.asker(), looked/lookedAtOnce)
+		if err == nil {
+			c.w.Header().Set("Content-Location", "/v1/series/"+s.Series.ID)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,14 @@ func TestSeriesOverHTTP(t *testing.T) {
 	if got := into[form.Series](t, w.do("alice", "GET", "/v1/series/"+s.ID, ""), http.StatusOK); got.Occurrences[1].ID != s.ID+".2" {
 		t.Errorf("it is shown as %+v", got)
 	}
-	into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series", seriesFor), http.StatusCreated)
+	named := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series", strings.Replace(seriesFor, "{", `{"name":"standup",`, 1)), http.StatusCreated).Series
+	byName := w.do("alice", "GET", "/v1/series/standup", "")
+	if got := into[form.Series](t, byName, http.StatusOK); got.ID != named.ID || byName.Header().Get("Content-Location") != "/v1/series/"+named.ID {
+		t.Errorf("by its name it is %+v at %q", got, byName.Header().Get("Content-Location"))
+	}
+	if a := w.do("bob", "GET", "/v1/series/standup", ""); a.Code != http.StatusNotFound {
+		t.Errorf("to others it is %d %s", a.Code, a.text)
+	}
 	page := into[form.SeriesList](t, w.do("alice", "GET", "/v1/series?limit=1", ""), http.StatusOK)
 	if len(page.Series) != 1 || page.Next == "" || page.Series[0].Occurrences != nil {
 		t.Errorf("the first page is %+v", page)
@@ -86,6 +93,9 @@ func TestOpenSeriesOverHTTP(t *testing.T) {
 	ended := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series/"+s.ID+"/cancel", `{"from":9}`), http.StatusOK).Series
 	if last, _ := ended.Ends.MarshalText(); !ended.Open || ended.Live != 5 || string(last) != "2026-12-02T08:00:00Z" {
 		t.Errorf("it is %+v and ends %s", ended, last)
+	}
+	if listed := into[form.SeriesList](t, w.do("alice", "GET", "/v1/series", ""), http.StatusOK).Series; len(listed) != 1 || !listed[0].Open || listed[0].Ahead != s.Ahead || listed[0].PromisedUntil != s.PromisedUntil || listed[0].Ends != ended.Ends {
+		t.Errorf("it is listed as %+v", listed)
 	}
 	if over := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series/"+s.ID+"/cancel", ""), http.StatusOK).Series; over.Open || over.Live != 0 {
 		t.Errorf("it is %+v, want nothing more of it", over)

@@ -55,6 +55,7 @@ type repeater interface {
 	ModifySeries(ctx context.Context, ask service.Ask, id string, x service.SeriesEdit) (service.SeriesAnswer, error)
 	CancelSeries(ctx context.Context, ask service.Ask, id string, from, to int) (service.SeriesAnswer, error)
 	GetSeries(ctx context.Context, by service.Principal, id string) (service.Series, error)
+	FindSeries(ctx context.Context, by service.Principal, word string) (s service.Series, looked int, err error)
 	ListSeries(ctx context.Context, by service.Principal, f service.SeriesFilter) (list []service.Series, looked int, err error)
 }
 

@@ -155,3 +155,63 @@ func TestNamesOfArraysAndBadNames(t *testing.T) {
 		wantCode(t, err, berth.Invalid)
 	}
 }
+
+// A series is found as reservations are: by the letters of its id, one's own name before those of others, what is live before what is over
+// and what was refused last. Of others nothing is told.
+func TestWhatAWordMeansAmongSeries(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	h := start(t, t.TempDir(), onePool(8), c)
+	named := func(ask service.Ask, name string, npe berth.Count) string {
+		t.Helper()
+		s := weekly(2, 2, npe)
+		s.Request.Name = name
+		return submitSeries(t, h, ask, s).Series.Series.ID
+	}
+	is := func(by service.Principal, word, id string) {
+		t.Helper()
+		s, looked, err := h.FindSeries(t.Context(), by, word)
+		if err != nil || s.Series.ID != id || looked == 0 {
+			t.Errorf("%q is %q after %d were looked at, want %q (%v)", word, s.Series.ID, looked, id, err)
+		}
+	}
+	isNot := func(by service.Principal, word string, code berth.Code) error {
+		t.Helper()
+		_, _, err := h.FindSeries(t.Context(), by, word)
+		wantCode(t, err, code)
+		return err
+	}
+	first := named(ann, "nightly", 1)
+	bobs := named(bob, "nightly", 1)
+	is(ann.By, "nightly", first)
+	is(bob.By, "nightly", bobs)
+	is(ann.By, strings.ToLower(first[len(first)-8:]), first)
+	for _, word := range []string{"", "xy", "none", bobs[len(bobs)-8:]} {
+		isNot(ann.By, word, berth.NotFound)
+	}
+	if err := isNot(root.By, "nightly", berth.Conflict); err == nil || !strings.Contains(err.Error(), first+"  every 1000 s, nightly, of ann, asked for at 1970-01-01T00:16:40Z") || !strings.Contains(err.Error(), "of 2 series") {
+		t.Error(err)
+	}
+	named(ann, "nightly", 9) // refused
+	is(ann.By, "nightly", first)
+	second := named(ann, "nightly", 1)
+	isNot(ann.By, "nightly", berth.Conflict)
+	if _, err := h.CancelSeries(t.Context(), ann, first, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	is(ann.By, "nightly", second)
+	open := nightly(1000, 9, 2500)
+	open.Request.Name = "open-end"
+	id := submitSeries(t, h, ann, open).Series.Series.ID
+	if _, err := h.CancelSeries(t.Context(), ann, id, 1, 2); err != nil { // nothing is live, but it goes on
+		t.Fatal(err)
+	}
+	over := nightly(1000, 2, 0)
+	over.Least, over.Request.Name = 2, "open-end"
+	gone := submitSeries(t, h, ann, over).Series.Series.ID
+	if _, err := h.CancelSeries(t.Context(), ann, gone, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	is(ann.By, "open-end", id)
+	isNot(service.Principal{User: "ann", Role: service.Viewer}, "nightly", berth.NotFound)
+}

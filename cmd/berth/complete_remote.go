@@ -113,6 +113,40 @@ func (r *remote) offerUsed(cmd *cobra.Command, flag string, word func(*form.Rese
 	}))
 }
 
+// offerSeries offers series as the argument of a command: their names, and ids of those that have none of their own.
+func (r *remote) offerSeries(cmd *cobra.Command) {
+	cmd.ValidArgsFunction = r.offer(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string, typed string) []string {
+		if len(args) > 0 {
+			return nil
+		}
+		var list []form.Series
+		names := map[string]int{}
+		for s, err := range c.SeriesList(ctx, "") {
+			if err != nil || len(list) == maxLookedAt {
+				break
+			}
+			list = append(list, s)
+			names[s.Name]++
+		}
+		var offered []string
+		for i := range list {
+			s := &list[i]
+			word, about := s.ID, s.Repeat
+			switch {
+			case s.Name == "":
+			case names[s.Name] > 1:
+				about = s.Name + ", " + about
+			default:
+				word = s.Name
+			}
+			if len(offered) < maxOffered && strings.HasPrefix(word, typed) {
+				offered = append(offered, word+"\t"+about)
+			}
+		}
+		return offered
+	})
+}
+
 // offerWorkflows offers the workflows of some states as the argument of a command.
 func (r *remote) offerWorkflows(cmd *cobra.Command, states ...string) {
 	cmd.ValidArgsFunction = r.offer(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string, typed string) []string {

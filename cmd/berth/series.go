@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -97,37 +98,57 @@ func (a *app) reserveSeries(cmd *cobra.Command, r *remote, q *repetition, one *a
 	if q.TimeZone == "" {
 		q.TimeZone = localZone()
 	}
-	return a.withSeries(cmd, r, func(ctx context.Context, c *client.Client) (form.SeriesAnswer, error) {
+	return a.withSeries(cmd, r, "", func(ctx context.Context, c *client.Client, _ string) (form.SeriesAnswer, error) {
 		return c.SubmitSeries(ctx, &q.SeriesRequest, client.Action{Key: rand.Text()})
 	})
 }
 
-// withSeries does something about a series, and shows the answer. One that is refused, or in part, exits with its
-// own code.
-func (a *app) withSeries(cmd *cobra.Command, r *remote, do func(context.Context, *client.Client) (form.SeriesAnswer, error)) error {
+// withSeries does something about the series that a word means, or about a new one if it is empty, and shows the answer. What is
+// refused, and a new series that is promised in part, exit with their own code.
+func (a *app) withSeries(cmd *cobra.Command, r *remote, word string, do func(ctx context.Context, c *client.Client, id string) (form.SeriesAnswer, error)) error {
 	ctx, stop, c, err := r.connect(cmd)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	answer, err := do(ctx, c)
+	id := ""
+	if word != "" {
+		if id, err = seriesID(ctx, c, word); err != nil {
+			return err
+		}
+	}
+	answer, err := do(ctx, c, id)
 	if err != nil {
 		return err
 	}
 	if r.format == "json" {
 		err = printForm(a.stdout, &answer)
-	} else if err = a.showSeries(r, &answer.Series); err == nil {
+	} else if err = a.showSeries(r, &answer); err == nil {
 		a.sayHeld(r, &answer.Series)
 	}
-	if err == nil && cmd.Name() == "reserve" && answer.Decision != form.Accepted {
+	if refused := len(answer.Refusals) > 0 || word == "" && answer.Decision != form.Accepted; err == nil && refused {
 		err = &exitError{exitRefused}
 	}
 	return err
 }
 
-// showSeries shows a series with what became of each occurrence.
-func (a *app) showSeries(r *remote, s *form.Series) error {
-	now := time.Now()
+// standsInTheWay says which occurrences stand in the way of a change, so that none has changed.
+func standsInTheWay(refusals []form.OccurrenceRefusal) string {
+	if len(refusals) == 0 {
+		return ""
+	}
+	text := strings.Builder{}
+	text.WriteString("refused: no occurrence has changed\n")
+	for i := range refusals {
+		u := &refusals[i]
+		fmt.Fprintf(&text, "number %d cannot change: %s: %s\n", u.Number, u.Reason, u.Refusal.Detail)
+	}
+	return text.String() + "\n"
+}
+
+// showSeries shows a series with what became of each occurrence, below what refuses a change of it.
+func (a *app) showSeries(r *remote, answer *form.SeriesAnswer) error {
+	s, now := &answer.Series, time.Now()
 	fitting := 0
 	out := newTable("occurrences" + timesAt(now))
 	out.AppendHeader(table.Row{"number", "id", "state", "PEs", "site", "start", "end"})
@@ -157,7 +178,7 @@ func (a *app) showSeries(r *remote, s *form.Series) error {
 			fmt.Fprintf(&instead, "\nInstead of number %d, %s\n", o.Number, describeOffers(o.Offers, "berth hold"+r.again()))
 		}
 	}
-	text := fmt.Sprintf("series %s: %q by the clock of %s: ", s.ID, s.Repeat, s.TimeZone)
+	text := standsInTheWay(answer.Refusals) + fmt.Sprintf("series %s: %q by the clock of %s: ", s.ID, s.Repeat, s.TimeZone)
 	if s.Decision == form.Refused {
 		text += fmt.Sprintf("refused: %d of %d are possible, at least %d must be\n\n", fitting, s.Count, s.AtLeast)
 	} else {
@@ -204,7 +225,8 @@ func (a *app) seriesCommand() *cobra.Command {
 		Short: "List requests that repeat, look at them, and give occurrences back",
 		Long: `A series is a request that repeats, which berth reserve --repeat asks for. Each
 occurrence that is promised is a reservation, whose id is that of the series, a point
-and its number: it is modified, extended, confirmed and released like any other.`,
+and its number: it is modified, extended, confirmed and released like any other. The
+name of a series, or the first or last letters of its id, stand for the id.`,
 	}
 	cmd.AddCommand(a.seriesListCommand(), a.seriesShowCommand(), a.seriesConfirmCommand(), a.seriesModifyCommand(), a.seriesCancelCommand(), a.seriesSkipCommand())
 	return cmd
@@ -234,14 +256,7 @@ func (a *app) seriesListCommand() *cobra.Command {
 			if r.format == "json" {
 				return printForm(a.stdout, form.SeriesList{Series: list})
 			}
-			now := time.Now()
-			out := newTable("series" + timesAt(now))
-			out.AppendHeader(table.Row{"id", "user", "repeats", "time zone", "decision", "occurrences", "not over", "asked"})
-			for i := range list {
-				s := &list[i]
-				out.AppendRow(table.Row{s.ID, s.User, s.Repeat, s.TimeZone, s.Decision, s.Count, s.Live, shortTime(s.Created, now)})
-			}
-			return a.show(out.Render() + "\n")
+			return a.show(seriesTable(list, time.Now()))
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "only of this `USER`")
@@ -249,8 +264,58 @@ func (a *app) seriesListCommand() *cobra.Command {
 	return cmd
 }
 
+// seriesTable lists series, with names and with until when open ones are promised if any has these.
+func seriesTable(list []form.Series, now time.Time) string {
+	names := slices.ContainsFunc(list, func(s form.Series) bool { return s.Name != "" })
+	ahead := slices.ContainsFunc(list, func(s form.Series) bool { return s.Ahead != 0 })
+	out := newTable("series" + timesAt(now))
+	row := func(id, name, user, repeats, zone, decision, count, live, until, asked any) {
+		row := table.Row{id}
+		if names {
+			row = append(row, name)
+		}
+		row = append(row, user, repeats, zone, decision, count, live)
+		if ahead {
+			row = append(row, until)
+		}
+		row = append(row, asked)
+		if id == "id" {
+			out.AppendHeader(row)
+		} else {
+			out.AppendRow(row)
+		}
+	}
+	row("id", "name", "user", "repeats", "time zone", "decision", "occurrences", "not over", "promised until", "asked")
+	for i := range list {
+		s := &list[i]
+		row(s.ID, orDash(s.Name), s.User, s.Repeat, s.TimeZone, s.Decision, s.Count, s.Live, promisedUntil(s, now), shortTime(s.Created, now))
+	}
+	return out.Render() + "\n"
+}
+
+// promisedUntil says until when an open series is promised; of others it says nothing.
+func promisedUntil(s *form.Series, now time.Time) string {
+	switch {
+	case s.Ahead == 0 || s.Decision == form.Refused:
+		return "-"
+	case s.Open:
+		return shortTime(s.PromisedUntil, now) + ", open"
+	}
+	return shortTime(s.PromisedUntil, now) + ", ended"
+}
+
 // wantSeries is one for series.
-var wantSeries = one("ID of a series, as berth series list has them")
+var wantSeries = one("ID or the name of a series, as berth series list has them")
+
+// seriesID returns the id of the series that a word on a command line means, as the service understands it: by id, by name, or by the
+// first or last letters of the id. The error is Conflict, with the candidates, if there are several.
+func seriesID(ctx context.Context, c *client.Client, word string) (string, error) {
+	if len(word) >= wholeID && !berth.ValidName(word) {
+		return word, nil
+	}
+	s, err := c.Series(ctx, word)
+	return s.ID, err
+}
 
 func (a *app) seriesShowCommand() *cobra.Command {
 	var r *remote
@@ -272,10 +337,11 @@ func (a *app) seriesShowCommand() *cobra.Command {
 			case r.format == "json":
 				return printForm(a.stdout, &s)
 			}
-			return a.showSeries(r, &s)
+			return a.showSeries(r, &form.SeriesAnswer{Series: s})
 		},
 	}
 	r = remoteFlags(cmd)
+	r.offerSeries(cmd)
 	return cmd
 }
 
@@ -287,8 +353,8 @@ func (a *app) seriesConfirmCommand() *cobra.Command {
 		Example: `  berth series confirm 01KB2M3N4P5Q6R7S8T9V0W1X2Y`,
 		Args:    wantSeries,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSeries(cmd, r, func(ctx context.Context, c *client.Client) (answer form.SeriesAnswer, err error) {
-				if answer.Series, err = c.Series(ctx, args[0]); err != nil {
+			return a.withSeries(cmd, r, args[0], func(ctx context.Context, c *client.Client, id string) (answer form.SeriesAnswer, err error) {
+				if answer.Series, err = c.Series(ctx, id); err != nil {
 					return answer, err
 				}
 				held := 0
@@ -303,13 +369,14 @@ func (a *app) seriesConfirmCommand() *cobra.Command {
 				if held == 0 {
 					return answer, berth.Errorf(berth.Conflict, "id", "no occurrence of series %q is held", args[0])
 				}
-				answer.Series, err = c.Series(ctx, args[0])
+				answer.Series, err = c.Series(ctx, id)
 				answer.Decision = answer.Series.Decision
 				return answer, err
 			})
 		},
 	}
 	r = remoteFlags(cmd)
+	r.offerSeries(cmd)
 	return cmd
 }
 
@@ -329,18 +396,9 @@ func (a *app) seriesModifyCommand() *cobra.Command {
 			if x.By = later - earlier; x.By == 0 && x.NPE == 0 && x.Duration == 0 {
 				return usagef(cmd, "--later: missing; want --later, --earlier, --npe or --duration, which say what changes")
 			}
-			var answer form.SeriesAnswer
-			err := a.withSeries(cmd, r, func(ctx context.Context, c *client.Client) (_ form.SeriesAnswer, err error) {
-				answer, err = c.ModifySeries(ctx, args[0], x, client.Action{Key: rand.Text()})
-				return answer, err
+			return a.withSeries(cmd, r, args[0], func(ctx context.Context, c *client.Client, id string) (form.SeriesAnswer, error) {
+				return c.ModifySeries(ctx, id, x, client.Action{Key: rand.Text()})
 			})
-			if err != nil || answer.Decision == form.Accepted {
-				return err
-			}
-			for i := range answer.Refusals {
-				a.say("number %d cannot change: %s: %s\n", answer.Refusals[i].Number, answer.Refusals[i].Reason, answer.Refusals[i].Refusal.Detail)
-			}
-			return &exitError{exitRefused}
 		},
 	}
 	f := cmd.Flags()
@@ -351,6 +409,7 @@ func (a *app) seriesModifyCommand() *cobra.Command {
 	f.VarP(&whole[berth.Count]{&x.NPE, 1, berth.MaxPEs}, "npe", "n", "how many PEs each has from then on")
 	f.VarP(&span{value: &x.Duration, least: 1}, "duration", "t", "how long each lasts from then on")
 	r = remoteFlags(cmd)
+	r.offerSeries(cmd)
 	return cmd
 }
 
@@ -364,13 +423,14 @@ func (a *app) seriesCancelCommand() *cobra.Command {
   berth series cancel 01KB2M3N4P5Q6R7S8T9V0W1X2Y --from 3`,
 		Args: wantSeries,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSeries(cmd, r, func(ctx context.Context, c *client.Client) (form.SeriesAnswer, error) {
-				return c.CancelSeries(ctx, args[0], which, client.Action{Key: rand.Text()})
+			return a.withSeries(cmd, r, args[0], func(ctx context.Context, c *client.Client, id string) (form.SeriesAnswer, error) {
+				return c.CancelSeries(ctx, id, which, client.Action{Key: rand.Text()})
 			})
 		},
 	}
 	cmd.Flags().Var(&whole[int]{&which.From, 1, berth.MaxOccurrences}, "from", "the number of the first that is given back (default 1)")
 	r = remoteFlags(cmd)
+	r.offerSeries(cmd)
 	return cmd
 }
 
@@ -382,7 +442,7 @@ func (a *app) seriesSkipCommand() *cobra.Command {
 		Example: `  berth series skip 01KB2M3N4P5Q6R7S8T9V0W1X2Y 2`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usagef(cmd, "want the ID of a series and the NUMBER of an occurrence, got %d words", len(args))
+				return usagef(cmd, "want the ID or the name of a series and the NUMBER of an occurrence, got %d words", len(args))
 			}
 			if n, err := strconv.Atoi(args[1]); err != nil || n < 1 || n > berth.MaxOccurrences {
 				return usagef(cmd, "%q; want the number of an occurrence, from 1 to %d", args[1], berth.MaxOccurrences)
@@ -391,12 +451,13 @@ func (a *app) seriesSkipCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, _ := strconv.Atoi(args[1]) // which was checked
-			return a.withSeries(cmd, r, func(ctx context.Context, c *client.Client) (form.SeriesAnswer, error) {
-				return c.CancelSeries(ctx, args[0], form.SeriesCancel{From: n, To: n}, client.Action{Key: rand.Text()})
+			return a.withSeries(cmd, r, args[0], func(ctx context.Context, c *client.Client, id string) (form.SeriesAnswer, error) {
+				return c.CancelSeries(ctx, id, form.SeriesCancel{From: n, To: n}, client.Action{Key: rand.Text()})
 			})
 		},
 	}
 	r = remoteFlags(cmd)
+	r.offerSeries(cmd)
 	return cmd
 }
 

@@ -173,7 +173,7 @@ class Client:
         return self._act(SeriesAnswer, "POST", "/v1/series", encode(series), key)
 
     def one_series(self, id: str) -> Series:
-        """Get one series, with its occurrences."""
+        """Get one series, with its occurrences: by its id, its name, or the first or last letters of its id, if they fit no other."""
         return self._read(Series, "GET", _series(id))
 
     def series(self, *, user: Optional[str] = None, page_size: Optional[int] = None) -> Iterator[Series]:
