@@ -88,11 +88,12 @@ func (f *fake) ModifySeries(_ context.Context, ask service.Ask, id string, x ser
 	for i := range s.Reservations {
 		r := &s.Reservations[i]
 		switch {
-		case i+1 < x.From || x.To > 0 && i+1 > x.To:
+		case r.ID == "", i+1 < x.From, x.To > 0 && i+1 > x.To:
 		case x.NPE > 100:
 			answer.Refusals = append(answer.Refusals, berth.RefusedOccurrence{Number: i + 1, Refusal: berth.Refusal{Reason: berth.TooLarge, Wanted: x.NPE, Limit: 100}})
 		default:
 			r.Allotments = []berth.Allotment{{Resource: r.Allotments[0].Resource, Start: r.Allotments[0].Start.Add(x.By), End: r.Allotments[0].End.Add(x.By), NPE: max(x.NPE, r.Allotments[0].NPE)}}
+			r.Request.Ready = r.Request.Ready.Add(x.By)
 		}
 	}
 	return f.series.answer(&ask, answer), nil

@@ -350,7 +350,7 @@ func seriesView(s *service.Series, instead []service.OccurrenceOffers) form.Seri
 	}
 	switch p := s.Progress; {
 	case p != nil:
-		prolonged(&f, &s.Series, p)
+		prolonged(&f, s)
 	case s.Refused:
 		f.Count = s.Series.Due(s.Series.Request.Arrival)
 	}
@@ -387,20 +387,29 @@ func seriesView(s *service.Series, instead []service.OccurrenceOffers) form.Seri
 }
 
 // prolonged shows how far an open series has come: its occurrences are those that have had their turn.
-func prolonged(f *form.Series, s *berth.Series, p *berth.Progress) {
+func prolonged(f *form.Series, s *service.Series) {
+	p, list := s.Progress, s.Series.Occurrences
 	f.Count, f.Open, f.Skipped = p.Decided, !p.Over(), p.Skipped
 	if p.Decided > 0 {
-		f.PromisedUntil = form.TimeOf(s.Occurrences[p.Decided-1].Ready)
+		f.PromisedUntil = form.TimeOf(earliest(s, p.Decided))
 	}
 	if p.Decided < p.Last {
-		f.Prolonged = form.TimeOf(s.Occurrences[p.Decided].Ready.Add(-s.Ahead))
+		f.Prolonged = form.TimeOf(list[p.Decided].Ready.Add(-s.Series.Ahead))
 	}
 	if len(p.Waiting) > 0 {
 		f.Again = form.TimeOf(p.Again)
 	}
 	if last := p.Last; last > 0 && last < berth.MaxOccurrences {
-		f.Ends = form.TimeOf(s.Occurrences[last-1].Ready)
+		f.Ends = form.TimeOf(earliest(s, last))
 	}
+}
+
+// earliest returns from when on an occurrence may start: as its reservation was changed since, if it has one of its own.
+func earliest(s *service.Series, number int) berth.Time {
+	if r := &s.Reservations[number-1]; r.ID == berth.OccurrenceID(s.Series.ID, number) {
+		return r.Request.Ready
+	}
+	return s.Series.Occurrences[number-1].Ready
 }
 
 // shiftNote says what a change of the clock has made of a time.

@@ -86,6 +86,11 @@ func TestOpenSeriesOverHTTP(t *testing.T) {
 	if !s.Open || s.Count != 5 || len(s.Occurrences) != 5 || s.AtLeast != 5 || s.Ahead != 8*24*3600 || string(until) != "2026-11-27T08:00:00Z" || string(next) != "2026-11-22T08:00:00Z" || s.Ends != 0 {
 		t.Errorf("it is %+v, promised until %s, the next turn at %s", s, until, next)
 	}
+	moved := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series/"+s.ID+"/modify", `{"from":5,"by":1800}`), http.StatusOK).Series
+	if moved.PromisedUntil != s.PromisedUntil+1800 {
+		t.Errorf("once the last has moved it is promised until %d, want %d", moved.PromisedUntil, s.PromisedUntil+1800)
+	}
+	s = moved
 	skipped := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series/"+s.ID+"/cancel", `{"from":7,"to":7}`), http.StatusOK).Series
 	if !skipped.Open || !slices.Equal(skipped.Skipped, []int{7}) {
 		t.Errorf("it is %+v, want the seventh left out", skipped)

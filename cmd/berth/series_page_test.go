@@ -34,7 +34,7 @@ func TestSeriesInABrowser(t *testing.T) {
 	p.Wait(`document.body.innerText.includes('by the clock of Europe/Berlin')`)
 	enter(p, "How often", "daily")
 	enter(p, "How many times", " ")
-	p.Wait(`document.body.innerText.includes('Want how many times, or the latest start')`)
+	p.Wait(`document.body.innerText.includes('Want how many times, the latest start, or how far ahead')`)
 	enter(p, "How many times", "4")
 	p.Wait(`document.body.innerText.includes('--repeat daily --tz Europe/Berlin --times 4')`)
 	p.Press("Promise them")

@@ -78,6 +78,12 @@ func (h *hands) fill(label, text string) {
 func (h *hands) choose(field, choice string) {
 	h.t.Helper()
 	h.to(field)
+	h.take(field, choice)
+}
+
+// take takes one of the choices of the field that has the focus.
+func (h *hands) take(field, choice string) {
+	h.t.Helper()
 	for range 10 {
 		h.Key("ArrowDown")
 		if h.Eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(document.querySelector('[data-combobox-selected]')?.innerText))))`) == choice {

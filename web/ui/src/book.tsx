@@ -294,7 +294,8 @@ function Repeats({ form, change, zone, wrong, until }: { form: RepeatForm; chang
     <Paper withBorder p="xs" role="group" aria-label={b.repeats}>
       <Stack gap="xs">
         <TextInput label={b.repeat} placeholder={b.repeatHint} {...field('repeat')} error={wrong.has('repeat') && b.badRepeat} description={b.byClock(zone)} />
-        <TextInput label={b.times} {...field('times')} error={wrong.has('times') ? b.badTimes(form.times) : wrong.has('endless') && b.oneEnd} inputMode="numeric" />
+        <TextInput label={b.ahead} placeholder="42d" {...field('ahead')} error={wrong.has('ahead') && b.badLength(form.ahead)} description={b.aheadAbout} />
+        <TextInput label={b.times} {...field('times')} error={wrong.has('times') ? b.badTimes(form.times) : wrong.has('endless') && b.oneEnd} description={form.ahead.trim() && !wrong.has('ahead') && form.times.trim() === '' && form.until.trim() === '' ? b.noEnd : undefined} inputMode="numeric" />
         <TextInput label={b.until} {...field('until')} error={wrong.has('until') && b.badTime(form.until)} description={typeof until === 'number' ? `${time(until, zone)} ${zone}` : undefined} />
         <TextInput label={b.except} {...field('except')} error={wrong.has('except') && b.badExcept(form.except)} description={b.exceptAbout} />
         <TextInput label={b.add} {...field('add')} error={wrong.has('add') && b.badAdd(form.add)} description={b.addAbout} />

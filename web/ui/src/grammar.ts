@@ -147,11 +147,11 @@ export function parseVariants(text: string): Variant[] | null {
 export const quoted = (t: string) => (/^[\w.,:/@%+=-]+$/.test(t) ? t : `'${t.replaceAll("'", "'\\''")}'`);
 
 /** Repetition is how a request repeats, as the API takes it. */
-export interface Repetition { repeat?: string; time_zone: string; times?: number; until?: string; except?: string[]; add?: string[]; at_least?: number; window?: number; hold?: string }
+export interface Repetition { repeat?: string; time_zone: string; times?: number; until?: string; except?: string[]; add?: string[]; at_least?: number; ahead?: number; window?: number; hold?: string }
 
 /** repeatFlags is the same on the command line. */
 export const repeatFlags = (r: Repetition) =>
   [
     r.repeat && `--repeat ${quoted(r.repeat)}`, `--tz ${quoted(r.time_zone)}`, r.times && `--times ${r.times}`, r.until && `--until ${r.until}`, r.except && `--except ${quoted(r.except.join())}`, r.add && `--add ${quoted(r.add.join())}`,
-    r.window && `--within ${spoken(r.window)}`, r.at_least && `--at-least ${r.at_least}`, r.hold && `--hold=${r.hold}`,
+    r.ahead && `--ahead ${spoken(r.ahead)}`, r.window && `--within ${spoken(r.window)}`, r.at_least && `--at-least ${r.at_least}`, r.hold && `--hold=${r.hold}`,
   ].filter(Boolean).join(' ');

@@ -7,7 +7,7 @@ import { words } from './words.js';
 export interface Place { site?: string; pool?: string; npe?: number; duration?: number; start?: string; end?: string; pes?: string; nodes?: string[] }
 
 export interface Reservation extends Place {
-  id: string; name?: string; state: string; version: number; user?: string; kind?: string; ready?: string; deadline?: string; parts?: Place[]; variants?: { npe: number; duration: number }[];
+  id: string; name?: string; series?: string; occurrence?: number; state: string; version: number; user?: string; kind?: string; ready?: string; deadline?: string; parts?: Place[]; variants?: { npe: number; duration: number }[];
   no_show?: number; expires?: string; missing?: number; checked_in?: boolean; reason?: string; refusal?: { detail: string };
   sites?: { site: string; name: string; made: boolean; trouble?: string }[]; created?: string; changed?: string; data?: { start: string; end: string };
 }

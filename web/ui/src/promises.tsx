@@ -6,8 +6,9 @@ import { useAddress, useAsked, useChanges, useGot } from './follow.js';
 import { parseLength, parseTime, spoken } from './grammar.js';
 import { at, curl, differences, ended, live, modifyLine, over, placedBefore, sentence, where, wished, type Happening, type Reservation, type Task } from './life.js';
 import { Feeds } from './feeds.js';
+import { Formed, type FormProps, inOrder } from './forms.js';
 import { Hooks } from './hooks.js';
-import { inWords, nextOf, seriesOf, type Series } from './recur.js';
+import { inWords, nextOf, type Series } from './recur.js';
 import { OneSeries } from './series.js';
 import { Command, Once, Stamp, State, Trouble, usualZone, Waiting } from './parts.js';
 import { text } from './text.js';
@@ -51,9 +52,9 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
     (a, b) => Number(over(a.state)) - Number(over(b.state)) || (over(a.state) ? at(b.changed ?? '') - at(a.changed ?? '') : at(a.start ?? a.ready ?? '') - at(b.start ?? b.ready ?? '')) || (a.id < b.id ? -1 : 1),
   );
   const known = new Map((repeats.value?.series ?? []).map((s) => [s.id, s]));
-  const groups = [...known.values()].filter((s) => (all || s.live > 0) && (!named || s.name === named));
-  const singles = each || named ? list : list.filter((r) => !known.has(seriesOf(r.id)));
-  const ofSeries = new Map(groups.map((s) => [s.id, list.filter((r) => seriesOf(r.id) === s.id)]));
+  const groups = [...known.values()].filter((s) => (all || s.live > 0 || s.open) && (!named || s.name === named));
+  const singles = each || named ? list : list.filter((r) => !known.has(r.series ?? ''));
+  const ofSeries = new Map(groups.map((s) => [s.id, list.filter((r) => r.series === s.id)]));
   const placed = list.filter((r) => r.start && r.end && !over(r.state));
   const from = Math.min(clock, ...placed.map((r) => at(r.start!)));
   const to = Math.max(clock + 3600, ...placed.map((r) => at(r.end!)));
@@ -105,7 +106,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
                     <Table.Td>{s.name && <Text size="sm" fw={600} className="named brief" title={s.name}>{s.name}</Text>}<Text size="sm" className="named brief">{words.series.about(inWords(s.repeat ?? '') || words.series.given, s.time_zone)}</Text>{s.decision !== 'accepted' && <State of="warning" words={words.series.decisions[s.decision] ?? s.decision} />}</Table.Td>
                     {everybody && <Table.Td className="named">{s.user}</Table.Td>}
                     <Table.Td>{next?.start && next.end ? <><Text size="sm"><Stamp of={period(at(next.start), at(next.end), zone)} /></Text><Text size="xs" c="dimmed">{note(next)}</Text></> : s.live > 0 ? '–' : words.series.nothingNext}</Table.Td>
-                    <Table.Td visibleFrom="sm">{words.series.live(s.live, s.count, 0)}</Table.Td>
+                    <Table.Td visibleFrom="sm">{words.series.live(s.live, s.count, 0)}{s.open && s.promised_until && <Text size="xs">{words.series.openUntil(time(at(s.promised_until), zone))}</Text>}</Table.Td>
                     <Table.Td visibleFrom="md"><Lanes list={ofSeries.get(s.id)!.filter((r) => !over(r.state))} from={from} to={to} clock={clock} /></Table.Td>
                     <Table.Td ta="right"><Button size="compact-xs" variant="default" aria-label={`Details of series ${s.name || s.id}`} aria-haspopup="dialog" onClick={(e) => { e.stopPropagation(); change('series', s.id); }}>Details</Button></Table.Td>
                   </Table.Tr>
@@ -264,6 +265,7 @@ function OnePromise({ id, sites, zone, clock, changes, onEnded, onDone }: { id: 
   const stamp = (t: string) => `${time(at(t), zone)} ${zone}`;
   const lines: [string, React.ReactNode][] = [['State', <State key="s" of={r.missing && !over(r.state) ? 'degraded' : r.state} words={r.state.replaceAll('_', ' ')} />]];
   if (r.name) lines.push([w.name, r.name]);
+  if (r.series) lines.push([words.series.one, <Anchor key="r" size="sm" href={`promises?series=${encodeURIComponent(r.series)}`}>{words.series.occurrenceOf(r.occurrence ?? 0)}</Anchor>]);
   if (r.user) lines.push(['User', r.user]);
   for (const p of r.parts?.length ? r.parts : [r]) {
     if (p.site) lines.push(['Where', `${p.site}${p.pool ? `, ${p.pool}` : ''}`]);
@@ -358,28 +360,13 @@ const usualZoneOfBrowser = () => Intl.DateTimeFormat().resolvedOptions().timeZon
 const hourBack = (t: string) => new Date((at(t) - 3600) * 1000).toISOString().slice(0, 19) + 'Z';
 const hourOn = (t: string) => new Date((at(t) + 3600) * 1000).toISOString().slice(0, 19) + 'Z';
 
-interface FormProps { busy: boolean; onShut: () => void }
-
-function Formed({ name, send, ready, busy, onShut, children, onSubmit }: FormProps & { name: string; send: string; ready: boolean; children: React.ReactNode; onSubmit: () => void }) {
-  return (
-    <Paper withBorder p="sm" component="form" aria-label={name} onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (ready && !busy) onSubmit(); }}>
-      <Stack gap="xs">
-        {children}
-        <Group gap="xs"><Button type="submit" size="compact-sm" loading={busy} disabled={!ready}>{send}</Button><Button size="compact-sm" variant="default" onClick={onShut}>{w.close}</Button></Group>
-      </Stack>
-    </Paper>
-  );
-}
-
-const order: ('label' | 'input' | 'description' | 'error')[] = ['label', 'input', 'description', 'error'];
-
 function Extend({ r, zone, busy, onShut, onSend }: FormProps & { r: Reservation; zone: string; onSend: (by: number) => void }) {
   const [by, setBy] = useState('30m');
   const seconds = parseLength(by);
   const end = r.parts?.length ? r.parts[0]!.end : r.end;
   return (
     <Formed name={w.acts.extend} send={w.acts.extend} ready={seconds !== null} busy={busy} onShut={onShut} onSubmit={() => onSend(seconds!)}>
-      <TextInput label={w.by} value={by} data-autofocus autoFocus onChange={(e) => setBy(e.currentTarget.value)} error={seconds === null && text.book.badLength(by)} description={seconds !== null && end ? `${length(seconds)}, ${w.until(`${time(at(end) + seconds, zone)} ${zone}`)}` : undefined} inputWrapperOrder={order} />
+      <TextInput label={w.by} value={by} data-autofocus autoFocus onChange={(e) => setBy(e.currentTarget.value)} error={seconds === null && text.book.badLength(by)} description={seconds !== null && end ? `${length(seconds)}, ${w.until(`${time(at(end) + seconds, zone)} ${zone}`)}` : undefined} inputWrapperOrder={inOrder} />
       {seconds !== null && <Command line={`berth extend ${r.id} --by ${spoken(seconds)}`} />}
     </Formed>
   );
@@ -400,9 +387,9 @@ function Modify({ r, zone, busy, onShut, onSend }: FormProps & { r: Reservation;
   return (
     <Formed name={w.acts.modify} send={w.acts.modify} ready={right && any} busy={busy} onShut={onShut} onSubmit={() => onSend(wish)}>
       {rigid && <TextInput label="PEs" value={f.npe} autoFocus onChange={(e) => set({ ...f, npe: e.currentTarget.value })} error={npe === null && text.book.badCount(f.npe)} inputMode="numeric" />}
-      {rigid && <TextInput label="Duration" value={f.duration} onChange={(e) => set({ ...f, duration: e.currentTarget.value })} error={duration === null && text.book.badLength(f.duration)} description={duration === null ? undefined : length(duration)} inputWrapperOrder={order} />}
-      <TextInput label="Not before" value={f.ready} onChange={(e) => set({ ...f, ready: e.currentTarget.value })} error={ready === null && (r.ready || f.ready) && text.book.badTime(f.ready)} description={understood(ready)} inputWrapperOrder={order} />
-      <TextInput label="Deadline" value={f.deadline} onChange={(e) => set({ ...f, deadline: e.currentTarget.value })} error={deadline === null && (r.deadline || f.deadline) && text.book.badTime(f.deadline)} description={understood(deadline)} inputWrapperOrder={order} />
+      {rigid && <TextInput label="Duration" value={f.duration} onChange={(e) => set({ ...f, duration: e.currentTarget.value })} error={duration === null && text.book.badLength(f.duration)} description={duration === null ? undefined : length(duration)} inputWrapperOrder={inOrder} />}
+      <TextInput label="Not before" value={f.ready} onChange={(e) => set({ ...f, ready: e.currentTarget.value })} error={ready === null && (r.ready || f.ready) && text.book.badTime(f.ready)} description={understood(ready)} inputWrapperOrder={inOrder} />
+      <TextInput label="Deadline" value={f.deadline} onChange={(e) => set({ ...f, deadline: e.currentTarget.value })} error={deadline === null && (r.deadline || f.deadline) && text.book.badTime(f.deadline)} description={understood(deadline)} inputWrapperOrder={inOrder} />
       {any && right ? <Command line={modifyLine(r.id, wish)} /> : <Text size="sm" c="dimmed">{w.same}</Text>}
     </Formed>
   );
@@ -415,8 +402,8 @@ function Run({ busy, onShut, onSend }: FormProps & { onSend: (script: string, di
   const badDir = !dir.startsWith('/');
   return (
     <Formed name={w.acts.run} send={w.acts.run} ready={!badScript && !badDir} busy={busy} onShut={onShut} onSubmit={() => onSend(script, dir.trim())}>
-      <Textarea label={w.script} value={script} autosize minRows={4} maxRows={14} onChange={(e) => setScript(e.currentTarget.value)} error={script !== '' && badScript && w.noScript} description={w.scriptAbout} inputWrapperOrder={order} styles={{ input: { fontFamily: 'monospace' } }} />
-      <TextInput label={w.folder} value={dir} onChange={(e) => setDir(e.currentTarget.value)} error={dir !== '' && badDir && w.noFolder} description={w.local} inputWrapperOrder={order} />
+      <Textarea label={w.script} value={script} autosize minRows={4} maxRows={14} onChange={(e) => setScript(e.currentTarget.value)} error={script !== '' && badScript && w.noScript} description={w.scriptAbout} inputWrapperOrder={inOrder} styles={{ input: { fontFamily: 'monospace' } }} />
+      <TextInput label={w.folder} value={dir} onChange={(e) => setDir(e.currentTarget.value)} error={dir !== '' && badDir && w.noFolder} description={w.local} inputWrapperOrder={inOrder} />
     </Formed>
   );
 }

@@ -1,6 +1,6 @@
 // What is told about requests that repeat: their forms, rules in words, commands. Pure.
 
-import { quoted } from './grammar.js';
+import { parseLength, quoted, spoken } from './grammar.js';
 import { at, over, type Place } from './life.js';
 import type { Refusal } from './starts.js';
 
@@ -12,12 +12,10 @@ export interface Occurrence extends Place {
 
 export interface Series {
   id: string; name?: string; user?: string; repeat?: string; time_zone: string; at_least: number; decision: string; created: string; count: number; live: number; occurrences?: Occurrence[];
+  ahead?: number; open?: boolean; promised_until?: string; prolonged?: string; again?: string; ends?: string; skipped?: number[];
 }
 
-export interface SeriesAnswer { decision: string; series: Series }
-
-/** seriesOf returns the id of the series that a reservation would be an occurrence of, by its id. */
-export const seriesOf = (id: string) => /^(.+)\.\d+$/.exec(id)?.[1] ?? '';
+export interface SeriesAnswer { decision: string; series: Series; refusals?: { number: number; reason: string; refusal: Refusal }[] }
 
 /** alive are the occurrences of a series with a reservation that is not over, in order. */
 export const alive = (s: Series) => (s.occurrences ?? []).filter((o) => o.id && !over(o.state ?? ''));
@@ -72,3 +70,32 @@ export function inWords(rule: string): string {
 
 /** cancelLine is the command that gives occurrences back: one, those from one on, or all. */
 export const cancelLine = (id: string, from?: number, to?: number) => (from === undefined ? `berth series cancel ${quoted(id)}` : from === to ? `berth series skip ${quoted(id)} ${from}` : `berth series cancel ${quoted(id)} --from ${from}`);
+
+/** Way says which occurrences: from one to another; without from all, without to those after it too. */
+export type Way = { from?: number; to?: number };
+
+/** SeriesChange says what occurrences become: later by some seconds, or earlier, with other PEs or another duration. */
+export interface SeriesChange extends Way { by?: number; npe?: number; duration?: number }
+
+/** ChangeForm is what stands in the fields; what is empty stays. */
+export interface ChangeForm { by: string; npe: string; duration: string }
+
+/** readChange reads the fields. A time with a minus before it is earlier. The change is null if something is wrong or nothing is asked for. */
+export function readChange(f: ChangeForm): { change: Omit<SeriesChange, 'from' | 'to'> | null; wrong: Set<keyof ChangeForm> } {
+  const [, minus, length] = /^([-\u2212]?)(.*)$/s.exec(f.by.trim())!;
+  const by = length === '' && minus === '' ? undefined : parseLength(length!);
+  const npe = f.npe.trim() === '' ? undefined : /^\d{1,7}$/.test(f.npe.trim()) && Number(f.npe) > 0 ? Number(f.npe) : null;
+  const duration = f.duration.trim() === '' ? undefined : parseLength(f.duration);
+  const wrong = new Set((Object.entries({ by, npe, duration }) as [keyof ChangeForm, number | null | undefined][]).filter(([, v]) => v === null).map(([k]) => k));
+  const change = { ...(by && { by: minus ? -by : by }), ...(npe && { npe }), ...(duration && { duration }) };
+  return { change: wrong.size > 0 || Object.keys(change).length === 0 ? null : change, wrong };
+}
+
+/** changeSeriesLine is the command that changes occurrences. */
+export const changeSeriesLine = (id: string, c: SeriesChange) =>
+  [
+    `berth series modify ${quoted(id)}`, c.from && `--from ${c.from}`, c.to && `--to ${c.to}`, c.by && (c.by > 0 ? `--later ${spoken(c.by)}` : `--earlier ${spoken(-c.by)}`), c.npe && `--npe ${c.npe}`, c.duration && `--duration ${spoken(c.duration)}`,
+  ].filter(Boolean).join(' ');
+
+/** readLater reads the number of an occurrence that is still to be asked for, of a series in which so many have had their turn. null if it is none. */
+export const readLater = (text: string, count: number, most: number) => (/^\d{1,4}$/.test(text.trim()) && Number(text) > count && Number(text) <= most ? Number(text) : null);

@@ -5,7 +5,7 @@ import { parseStarts, repeatFlags } from '../src/grammar.js';
 import { acting, addLine, bodyOf, changeLine, changeOf, hookState, isAddress, kinds, type Hook, type Wanted } from '../src/receivers.js';
 import { readRepeat, usualRepeat } from '../src/repeat.js';
 import { called } from '../src/names.js';
-import { alive, cancelLine, inWords, nextOf, seriesOf, type Series } from '../src/recur.js';
+import { alive, cancelLine, changeSeriesLine, inWords, nextOf, readChange, readLater, type Series } from '../src/recur.js';
 
 test('rules are told in words, and those that are not understood as they are', () => {
   for (const [rule, want] of Object.entries({
@@ -24,8 +24,7 @@ test('rules are told in words, and those that are not understood as they are', (
   })) assert.equal(inWords(rule), want, rule);
 });
 
-test('an occurrence knows its series, and a series what comes next', () => {
-  assert.deepEqual(['01K.3', 'a.b.12', '01K', 'a.b', '.5'].map(seriesOf), ['01K', 'a.b', '', '', '']);
+test('a series knows what comes next', () => {
   const s = { occurrences: [
     { number: 1, id: 's.1', state: 'finished', start: '2026-01-01T00:00:00Z' }, { number: 2, ready: '' }, { number: 3, id: 's.3', state: 'confirmed', start: '2026-01-03T00:00:00Z' }, { number: 4, id: 's.4', state: 'held', start: '2026-01-02T00:00:00Z' },
   ] } as unknown as Series;
@@ -38,6 +37,20 @@ test('what is done to series and what repeats is a command to copy', () => {
   assert.deepEqual([cancelLine('s'), cancelLine('s', 3, 3), cancelLine('s', 3)], ['berth series cancel s', 'berth series skip s 3', 'berth series cancel s --from 3']);
   assert.equal(repeatFlags({ repeat: 'every weekday 09:00', time_zone: 'Europe/Berlin', times: 20, at_least: 6, window: 7200 }), `--repeat 'every weekday 09:00' --tz Europe/Berlin --times 20 --within 2h --at-least 6`);
   assert.equal(repeatFlags({ repeat: 'daily', time_zone: 'UTC', until: '2027-01-01T00:00:00Z' }), '--repeat daily --tz UTC --until 2027-01-01T00:00:00Z');
+});
+
+test('occurrences are changed as the command line does', () => {
+  const read = (f: Partial<Parameters<typeof readChange>[0]>) => readChange({ by: '', npe: '', duration: '', ...f });
+  assert.deepEqual(read({ by: '90 min', npe: ' 8', duration: '2h' }).change, { by: 5400, npe: 8, duration: 7200 });
+  assert.deepEqual(['-1h', '\u22121h', '1h'].map((by) => read({ by }).change), [{ by: -3600 }, { by: -3600 }, { by: 3600 }]);
+  assert.deepEqual([read({}).change, read({}).wrong.size], [null, 0]);
+  for (const [name, values] of Object.entries({ by: ['-', 'soon', '0s', '--1h', '1'], npe: ['0', '-1', 'many'], duration: ['0', '-1h', 'long'] })) {
+    for (const v of values) assert.deepEqual([read({ npe: '3', [name]: v }).change, [...read({ npe: '3', [name]: v }).wrong]], [null, [name]], v);
+  }
+  assert.equal(changeSeriesLine('s', { by: 5400, npe: 8, duration: 7200 }), 'berth series modify s --later 1h30m --npe 8 --duration 2h');
+  assert.equal(changeSeriesLine('s', { from: 3, to: 3, by: -3600 }), 'berth series modify s --from 3 --to 3 --earlier 1h');
+  assert.equal(changeSeriesLine('s', { from: 3, npe: 1 }), 'berth series modify s --from 3 --npe 1');
+  assert.deepEqual(['6', ' 1000', '5', '1001', 'x', ''].map((t) => readLater(t, 5, 1000)), [6, 1000, null, null, null, null]);
 });
 
 test('receivers of notices are asked for and told as the command line does', () => {
@@ -72,12 +85,15 @@ test('what a form says of repeating is read, and what is wrong is told', () => {
   assert.deepEqual(read({ repeat: '', add: '2026-12-23 09:00' }).repetition, { time_zone: 'UTC', add: ['2026-12-23 09:00'] });
   assert.equal(repeatFlags({ time_zone: 'UTC', add: ['2026-12-23 09:00'] }), `--tz UTC --add '2026-12-23 09:00'`);
   for (const [wrong, f] of Object.entries({
-    repeat: { repeat: ' ' }, times: { times: '0' }, until: { until: 'never' }, except: { except: 'xmas' }, add: { add: '2026-12-23' }, least: { least: '1001' }, window: { window: '2' }, short: { window: '59m' }, hold: { hold: 'long' }, endless: { times: '' },
+    repeat: { repeat: ' ' }, times: { times: '0' }, until: { until: 'never' }, except: { except: 'xmas' }, add: { add: '2026-12-23' }, least: { least: '1001' }, ahead: { ahead: '42' }, window: { window: '2' }, short: { window: '59m' }, hold: { hold: 'long' }, endless: { times: '' },
   })) {
     assert.deepEqual([...read(f).wrong], [wrong]);
     assert.equal(read(f).repetition, null);
   }
   assert.deepEqual([...read({ times: '', repeat: 'RRULE:FREQ=DAILY;COUNT=3' }).wrong], []);
+  const open = read({ times: '', ahead: '42d' }).repetition!; // it needs no end
+  assert.deepEqual(open, { repeat: 'every weekday 09:00', time_zone: 'UTC', ahead: 42 * 86400 });
+  assert.equal(repeatFlags(open), `--repeat 'every weekday 09:00' --tz UTC --ahead 42d`);
   assert.deepEqual(['2026-02-30', '2026-12-24 24:00', '2026-12-24 9:00', '2026-12-24 09:00Z', '2026-12-24T09:00:00+01:00', '2026-12-24 09:00:30', ' , '].map((t) => parseStarts(t, true) !== null), [false, false, false, false, true, true, false]);
 });
 
