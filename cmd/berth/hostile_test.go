@@ -63,6 +63,15 @@ func TestEveryPageTakesEveryName(t *testing.T) {
 		}); err != nil {
 			t.Errorf("%s: a workflow: %v", kind, err)
 		}
+		again := berth.Series{Rule: name, Zone: "UTC", Least: 1, Ahead: 90_000, Request: berth.Rigid(name+"s", now, now, now, 1, 60)}
+		for i := range berth.Time(3) {
+			again.Occurrences = append(again.Occurrences, berth.Occurrence{Ready: now + 86_400*(i+1), Deadline: now + 86_400*(i+1) + 60})
+		}
+		again.Request.Ready, again.Request.Deadline = again.Occurrences[0].Ready, again.Occurrences[0].Deadline
+		series, err := q.host.SubmitSeries(t.Context(), ask, again)
+		if err != nil {
+			t.Fatalf("%s: a series: %v", kind, err)
+		}
 		for _, size := range []browser.Size{wide, {Width: 390, Height: 844}} {
 			p := b.Open(size)
 			look := func(page string) {
@@ -101,7 +110,18 @@ func TestEveryPageTakesEveryName(t *testing.T) {
 				look("promise-" + string(role))
 				p.Key("Escape")
 				p.Wait(`document.querySelectorAll('table.list tbody tr').length > 0`)
+				p.Wait(`document.querySelector('[data-testid=groups] tbody tr')`)
 				look("promises-" + string(role))
+				p.Visit(q.url + "/promises?everybody=1&series=" + url.QueryEscape(series.Series.Series.ID))
+				p.Press("Change: 1")
+				enter(p, "PEs", "99")
+				p.Press("Change it")
+				p.Wait(`document.querySelector('[data-testid=no]')`)
+				if p.Eval(`[...document.querySelectorAll('[data-testid=no] *')].some((e) => e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1)`) == true {
+					t.Errorf("%s, %d: the refusal is cut off", kind, size.Width)
+				}
+				look("series-" + string(role))
+				p.Key("Escape")
 				p.Visit(q.url + "/workflow?everybody=1&flow=" + url.QueryEscape(name))
 				p.Wait(`document.querySelector('.drop')`)
 				drop(p, name[:min(len(name), 200)]+".json", string(flow))
