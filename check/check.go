@@ -42,7 +42,8 @@
 //   - Accepted: ready ≤ start, arrival ≤ start, end ≤ deadline,
 //     end − start = duration. With variants, npe and duration are one of them,
 //     where the duration is divided by the speed of the pool, that for
-//     accelerators if it asks for some, and rounded up, and a transfer is added.
+//     accelerators if it asks for some, and rounded up, and a transfer is added. Of parts
+//     at one managed site only the longest need be: the others end with it.
 //     What was added to the promise later on (extended) is in the duration too, and
 //     its deadline is not before the end that it has now.
 //   - A promised start means that the promise has moved: it was first made for that

@@ -81,6 +81,7 @@ func (c *checker) checkGroups() {
 			c.checkTransfers(g)
 		}
 	}
+	c.checkLonger()
 	for i := range records {
 		for _, id := range records[i].after {
 			c.checkAfter(i, id, c.groups.of(id))

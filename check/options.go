@@ -36,6 +36,9 @@ type Options struct {
 	// Software returns the programs of a site; the first that will do counts. A
 	// nil function leaves all sites' unchecked.
 	Software func(site string) []berth.Software
+	// Managed reports whether a site is one at which all parts of a request are one reservation, which ends with the longest of
+	// them. A nil function is none.
+	Managed func(site string) bool
 	// Storage returns the scratch space of a site in 10^6 bytes, and false if it
 	// is not limited. A nil function is no limit.
 	Storage func(site string) (megabytes int64, limited bool)
@@ -53,7 +56,7 @@ func Against(sites []berth.Site, uplink int64) Options {
 	return Options{
 		Fastest: known.fastest(),
 		Sizes:   known.size, Names: known.names, Speed: known.speed, Pool: known.made, Partitions: known.partitions,
-		Software: known.software, Storage: known.storage, Uplink: uplink,
+		Software: known.software, Managed: known.managed, Storage: known.storage, Uplink: uplink,
 	}
 }
 
@@ -69,6 +72,11 @@ func (c catalogue) fastest() berth.Speed {
 		}
 	}
 	return fastest
+}
+
+func (c catalogue) managed(name string) bool {
+	site := c.site(name)
+	return site != nil && site.Managed
 }
 
 // site returns a site, nil if there is no such site.

@@ -23,6 +23,7 @@ type checker struct {
 	opts       Options
 	places     []place
 	groups     groups
+	longer     []int32 // lines of parts that last longer than their variants, ascending
 	programs   map[askedFor]program
 	partitions map[partitionAt]partition
 	violations []Violation // never nil, for the sake of JSON
@@ -313,6 +314,9 @@ func (c *checker) checkRequest(i int, rec *record) {
 	}
 	switch {
 	case rec.accepted:
+		if len(rec.formers()) > 0 { // where it came to, its data may have had to be moved once more
+			shortest -= max(0, rec.transfer())
+		}
 	case berth.Reason(rec.reason) == berth.DeadlineMissed:
 		shortest = 1
 	default:
@@ -385,9 +389,45 @@ func (c *checker) checkAccepted(i int, rec *record) {
 			c.add1(Length, i, "%s of %d s in a duration of %d s", of.what, of.n, rec.duration)
 		}
 	}
-	offered := func(v variant) bool { return v.npe == rec.npe && at(v.duration, speed)+more == rec.duration }
-	if len(rec.variants) > 0 && !slices.ContainsFunc(rec.variants, offered) {
-		c.add1(Variant, i, "%d PEs for %d s is none of its %d variants", rec.npe, rec.duration, len(rec.variants))
+	lasts := func(v variant) int64 { return at(v.duration, speed) + more }
+	switch {
+	case len(rec.variants) == 0 || slices.ContainsFunc(rec.variants, func(v variant) bool { return v.npe == rec.npe && lasts(v) == rec.duration }):
+	case rec.part != "" && rec.place >= 0 && c.managed(rec) &&
+		slices.ContainsFunc(rec.variants, func(v variant) bool { return v.npe == rec.npe && lasts(v) < rec.duration }):
+		c.longer = append(c.longer, int32(i)) // the parts beside it may tell why
+	default:
+		c.noVariant(i)
+	}
+}
+
+func (c *checker) noVariant(i int) {
+	rec := &c.file.records[i]
+	c.add1(Variant, i, "%d PEs for %d s is none of its %d variants", rec.npe, rec.duration, len(rec.variants))
+}
+
+// managed reports whether the parts of a request are one reservation where a line is.
+func (c *checker) managed(rec *record) bool {
+	return c.opts.Managed != nil && c.opts.Managed(c.places[rec.place].fullSite)
+}
+
+func (c *checker) isLonger(i int32) bool {
+	_, is := slices.BinarySearch(c.longer, i)
+	return is
+}
+
+// checkLonger checks the parts that last longer than any of their variants: at a managed site that is right if another part
+// there is the reason, which ends with them and does not.
+func (c *checker) checkLonger() {
+	records := c.file.records
+	for _, i := range c.longer {
+		rec := &records[i]
+		if !slices.ContainsFunc(c.groups.of(rec.id).members, func(k int32) bool {
+			other := &records[k]
+			return k != i && other.kind == request && other.accepted && other.end == rec.end && !c.isLonger(k) &&
+				other.place >= 0 && c.places[other.place].fullSite == c.places[rec.place].fullSite
+		}) {
+			c.noVariant(int(i))
+		}
 	}
 }
 

@@ -220,7 +220,7 @@ func (d dice) newConfig(about [2]theme) engine.Config {
 	for i := range sites {
 		c.Sites = append(c.Sites, d.newSite(string(rune('a'+i)), d.chance(managed)))
 	}
-	if d.chance(25) {
+	if d.chance(8) {
 		for range d.between(1, 3) {
 			row := policy.AheadRow{Beyond: berth.Duration(d.between(0, 15)), Share: policy.Permille(pick(d, 0, 250, 500, 667, 900))}
 			if d.chance(50) {

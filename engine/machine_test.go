@@ -342,7 +342,7 @@ func runSeed(seed uint64, cover *coverage) (*machine, *failure) {
 const shards = 4
 
 // defaultHistories is how many histories a default run has with full effort.
-const defaultHistories = 16400
+const defaultHistories = 34000
 
 // Whatever happens, under whatever configuration, every promise is kept or its
 // owner is told why not, nothing is promised twice, what could be promised is, and

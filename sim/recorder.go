@@ -28,6 +28,7 @@ type recorder struct {
 	staged  map[string][]berth.Transfer // when data of requests were moved, each piece at one rate
 	shared  bool                        // transfers share an uplink, so that rates matter
 	holds   bool                        // PEs are held while data are moved
+	managed map[string]bool             // sites at which the parts of a request end together
 	expects map[delivery]berth.Time     // when they were expected when their request got its place
 	pieces  map[string]pieces           // by job that was stopped
 
@@ -73,6 +74,12 @@ func newRecorder(config *engine.Config, w *Workload) *recorder {
 		pools:  slices.ContainsFunc(config.Sites, func(s berth.Site) bool { return len(s.Pools) > 1 }),
 	}
 	for _, site := range config.Sites {
+		if site.Managed {
+			if r.managed == nil {
+				r.managed = map[string]bool{}
+			}
+			r.managed[site.Name] = true
+		}
 		for i := range site.Pools {
 			pool, name := &site.Pools[i], ""
 			if r.pools {

@@ -63,7 +63,8 @@ type delivery struct{ id, site string }
 
 // transfer notes for how much of their durations the parts of a request hold their
 // PEs while its data are moved: for as long as the transfer is expected to take,
-// or, if no variant fits that, for what is left of the longest one that fits.
+// or, if no variant fits that, for what is left of the longest one that fits. Of parts that end together the shorter
+// ones hold theirs for longer, so it is that of the part of which least is left.
 func (r *recorder) transfer(id string, transfers []berth.Transfer) {
 	r.expect(id, transfers)
 	if !r.holds {
@@ -78,25 +79,39 @@ func (r *recorder) transfer(id string, transfers []berth.Transfer) {
 		if request.StorageMB == 0 || request.IsJob() {
 			continue
 		}
+		site := r.places[of.place].site
 		expected := berth.Duration(0)
-		if at := slices.IndexFunc(transfers, func(t berth.Transfer) bool { return t.Site == r.places[of.place].site }); at >= 0 {
+		if at := slices.IndexFunc(transfers, func(t berth.Transfer) bool { return t.Site == site }); at >= 0 {
 			expected = transfers[at].End.Sub(transfers[at].Start)
 		}
-		least := of.duration
-		for _, v := range request.Parts[part].Variants {
-			rest := of.duration - r.speed(of).Scale(v.Duration)
-			if v.NPE != of.npe || rest < 0 {
-				continue
-			}
-			if least = min(least, rest); rest == expected {
-				least = rest
-				break
+		least, exact := r.leftOf(of, &request.Parts[part], expected)
+		for other := 0; other < len(request.Parts) && r.managed[site] && !exact; other++ {
+			if beside := r.of(id, other); r.places[beside.place].site == site {
+				left, is := r.leftOf(beside, &request.Parts[other], expected)
+				if least = min(least, left); is {
+					least, exact = expected, true
+				}
 			}
 		}
 		if least < of.duration {
 			of.some().transfer = least
 		}
 	}
+}
+
+// leftOf returns what a variant of a part leaves of its duration: exactly what is expected, if one does, else the least.
+func (r *recorder) leftOf(of *record, part *berth.Part, expected berth.Duration) (least berth.Duration, exact bool) {
+	least = of.duration
+	for _, v := range part.Variants {
+		rest := of.duration - r.speed(of).Scale(v.Duration)
+		if v.NPE != of.npe || rest < 0 {
+			continue
+		}
+		if least = min(least, rest); rest == expected {
+			return rest, true
+		}
+	}
+	return least, false
 }
 
 // arrival returns when the data of a request are there: before all time if it has
