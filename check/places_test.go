@@ -320,3 +320,35 @@ func TestClassesAreChecked(t *testing.T) {
 		t.Errorf("%q, want %q", long, want)
 	}
 }
+
+// At a managed site a part may last longer than any of its variants, if that is as long as the longest part there.
+func TestPartsThatEndWithTheLongest(t *testing.T) {
+	part := func(n int, site, pes string, npe, end int, variants string) string {
+		return fmt.Sprintf(`{"id":"a","site":%q,"part":%d,"arrival":0,"ready":0,"deadline":90,"duration":%d,"npe":%d,"accepted":true,"start":0,"end":%d,"pes":%q,"variants":[%s]}`+"\n", site, n, end, npe, end, pes, variants)
+	}
+	const ten, five, other = `{"npe":2,"duration":10},{"npe":4,"duration":5}`, `{"npe":1,"duration":5},{"npe":2,"duration":3}`, `{"npe":3,"duration":4}`
+	for name, tt := range map[string]struct {
+		text    string
+		managed bool
+		want    []string
+	}{
+		"as the longest": {part(1, "south", "0-1", 2, 10, ten) + part(2, "south", "2", 1, 10, five), true, nil},
+		"the longest last, and two shorter ones": {
+			part(1, "south", "2", 1, 10, five) + part(2, "south", "3-5", 3, 10, other) + part(3, "south", "0-1", 2, 10, ten), true, nil,
+		},
+		"not managed":               {part(1, "south", "0-1", 2, 10, ten) + part(2, "south", "2", 1, 10, five), false, []string{"variant [a] [2]"}},
+		"none is so long":           {part(1, "south", "0-1", 2, 12, ten) + part(2, "south", "2", 1, 12, five), true, []string{"variant [a] [1]", "variant [a] [2]"}},
+		"longer than the longest":   {part(1, "south", "0-1", 2, 10, ten) + part(2, "south", "2", 1, 11, five), true, []string{"variant [a] [2]"}},
+		"the longest is elsewhere":  {part(1, "north", "0-1", 2, 10, ten) + part(2, "south", "2", 1, 10, five), true, []string{"variant [a] [2]"}},
+		"another number of PEs":     {part(1, "south", "0-1", 2, 10, ten) + part(2, "south", "2-4", 3, 10, five), true, []string{"variant [a] [2]"}},
+		"shorter than its variants": {part(1, "south", "0-1", 2, 4, ten) + part(2, "south", "2-4", 3, 4, other), true, []string{"variant [a] [1]"}},
+	} {
+		sites := []berth.Site{
+			{Name: "north", Managed: tt.managed, Pools: []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Early}}},
+			{Name: "south", Managed: tt.managed, Pools: []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Early}}},
+		}
+		if got, long := onSites(t, tt.text, sites); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v\n%v", name, got, tt.want, long)
+		}
+	}
+}
