@@ -64,7 +64,7 @@ type delivery struct{ id, site string }
 // transfer notes for how much of their durations the parts of a request hold their
 // PEs while its data are moved: for as long as the transfer is expected to take,
 // or, if no variant fits that, for what is left of the longest one that fits. Of parts that end together the shorter
-// ones hold theirs for longer, so it is that of the part of which least is left.
+// ones hold theirs for longer, so the part counts that has least left.
 func (r *recorder) transfer(id string, transfers []berth.Transfer) {
 	r.expect(id, transfers)
 	if !r.holds {
