@@ -175,6 +175,9 @@ func (r *jobReader) read(text string, last bool) int {
 		at = end
 		r.jobs = append(r.jobs, record)
 	}
+	if !last {
+		return at // an empty line may be the damaged beginning of a record
+	}
 	return len(text)
 }
 
