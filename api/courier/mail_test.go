@@ -62,6 +62,7 @@ func (r *relay) serve(t *testing.T, certificate *tls.Certificate) *relay {
 	}()
 	t.Cleanup(func() {
 		_ = r.Close()
+		_ = listener.Close() // which Close does not know of until Serve has begun
 		<-ended
 	})
 	return r
