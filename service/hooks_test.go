@@ -358,7 +358,10 @@ func TestLettersAreThreads(t *testing.T) {
 	inHooked(t, func(t *testing.T, w *hooked) {
 		refuse := false
 		firsts := map[string][]string{}
+		var mu sync.Mutex // several notices are sent at a time
 		w.post.says = func(_ context.Context, hook *service.Hook, o *service.Owed) service.Sent {
+			mu.Lock()
+			defer mu.Unlock()
 			r, _ := o.Reservation()
 			if refuse {
 				return service.Sent{Status: 550, Words: "no such user", Final: true}
