@@ -4,8 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -156,22 +154,5 @@ func TestFairnessOfOffers(t *testing.T) {
 	if !*fairnessFull {
 		return
 	}
-	page := filepath.Join("..", "docs", "results", "fairness.md")
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begins = "<!-- go test ./sim -run TestFairnessOfOffers -fairness.full -update writes it -->\n"
-	head, rest, ok := strings.Cut(string(text), begins)
-	_, tail, closed := strings.Cut(rest, "\n\n")
-	if !ok || !closed {
-		t.Fatalf("%s has no %q", page, begins)
-	}
-	if want := head + begins + table.String() + "\n" + tail; want != string(text) {
-		if !*update {
-			t.Errorf("the table in %s is another one; run this test with -update and look at it", page)
-		} else if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	keepTable(t, "fairness.md", "go test ./sim -run TestFairnessOfOffers -fairness.full -update", table.String())
 }
