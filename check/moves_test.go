@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/check"
 )
 
@@ -133,5 +134,26 @@ func TestMovesAreCounted(t *testing.T) {
 			others := func(v check.Violation) bool { return v.Class != check.Moved }
 			wantViolations(t, slices.DeleteFunc(report.Violations, others), tt.want)
 		})
+	}
+}
+
+// A promise that is delayed may have to have its data moved once more: for as long as that its PEs are held beyond what its
+// deadline leaves. One that stayed where it was has no such reason.
+func TestDataThatAreMovedOnceMore(t *testing.T) {
+	const (
+		other   = `{"id":"b","kind":"request","arrival":33,"ready":33,"deadline":109,"duration":38,"npe":1,"accepted":true,"start":33,"end":71,"pes":"0","actual_end":75,"limit":75}` + "\n"
+		data    = `{"id":"a","kind":"staging","start":74,"end":95}` + "\n"
+		delayed = `{"id":"a","kind":"request","arrival":33,"ready":56,"deadline":77,"duration":22,"npe":4,"accepted":true,"start":74,"end":96,"pes":"1-4","transfer":21,"storage_mb":21,"promised_start":74,"moved_from":[{"at":74,"start":74,"end":77,"npe":4,"pes":"0-3","cause":"b"}]}` + "\n"
+	)
+	sites := []berth.Site{{Name: "s", Pools: []berth.Pool{{Name: "p", PEs: 7, Binding: berth.Early}}}}
+	if _, violations := onSites(t, delayed+other+data, sites); violations != nil {
+		t.Error(violations)
+	}
+	longer := strings.NewReplacer(`"duration":22`, `"duration":43`, `"end":96`, `"end":117`).Replace(delayed)
+	stayed := delayed[:strings.Index(delayed, `,"promised_start"`)] + "}\n"
+	for name, text := range map[string]string{"it stayed": stayed, "it lasts for longer than that": longer} {
+		if got, _ := onSites(t, text+other+data, sites); !slices.Contains(got, "deadline [a] [1]") {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// halfAhead is a pool of 10 PEs, half of which may be promised 100 s ahead, and 200 s ahead one in five to users of a priority
+// halfAhead is a pool of 10 PEs. From 100 s ahead on 5 of them may be promised, and from 200 s ahead on 2 to users of a priority
 // below 5.
 func halfAhead(binding berth.Binding) engine.Config {
 	config := onePool(10, binding)
