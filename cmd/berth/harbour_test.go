@@ -48,6 +48,7 @@ type quay struct {
 	public *url.URL // through a proxy, nil without one
 	stop   func()   // the server, with all its connections
 	full   *fullDisk
+	opened service.Options
 }
 
 // fullDisk is a journal that has no room at times.
@@ -90,9 +91,8 @@ func newQuay(t *testing.T, sites ...string) *quay {
 		options.Config.Sites = append(options.Config.Sites, imported)
 		options.Managers[name] = service.Manager{Kind: "fake", Adapter: q.site, Layout: layout, Every: 50 * time.Millisecond, Horizon: 3600, Shadow: name == "watched"}
 	}
-	if q.host, err = service.Open(context.Background(), options); err != nil {
-		t.Fatal(err)
-	}
+	q.opened = options
+	q.open()
 	if q.tokens, err = token.Open(t.TempDir(), "olga", q.host.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -114,6 +114,16 @@ func newQuay(t *testing.T, sites ...string) *quay {
 		}
 	})
 	return q
+}
+
+// open starts a host on the journal.
+func (q *quay) open() {
+	q.t.Helper()
+	host, err := service.Open(context.Background(), q.opened)
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	q.host = host
 }
 
 // serve starts the server at an address, with its pages.
@@ -346,6 +356,40 @@ func TestHarbourWithoutAService(t *testing.T) {
 		t.Error("what was known is gone")
 	}
 	shot(p, "not-live")
+}
+
+// What happened while the page heard nothing, and is not kept for those who listen, it looks at anew, and goes on
+// listening from then on: a service that was started again after another had written to its journal.
+func TestHarbourAfterAGap(t *testing.T) {
+	t.Parallel()
+	b := browser.Start(t)
+	q := newQuay(t, "harbour")
+	q.reserve("bob", "harbour", "before", 8, 3600, 20_000, 0)
+	p := b.Open(wide)
+	p.Visit(q.link("alice", service.User, ""))
+	painted(p, 1)
+	p.Eval(`(() => { window.heard = []; window.ear = new BroadcastChannel('berth-events:' + document.baseURI); ear.onmessage = (m) => heard.push(m.data.kind) })()`)
+	q.reserve("bob", "harbour", "last", 1, 3600, 20_000, 0)
+	p.Wait(`heard.includes('occupied')`) // it has a place in the stream, which it asks for again
+	address := strings.TrimPrefix(q.url, "http://")
+	q.stop()
+	p.Wait(`document.body.innerText.includes('Not live')`)
+	p.Eval(`(() => { heard.length = 0 })()`)
+	for range 2 {
+		if err := q.host.Close(); err != nil {
+			t.Fatal(err)
+		}
+		q.open()
+		q.reserve("alice", "harbour", "", 2, 30_000, 20_000, 0)
+	}
+	q.serve(address, web.Handler("", http.HandlerFunc(api.NotFound)))
+	p.Wait(`heard.filter((kind) => kind === 'open').length === 2`) // it is connected, and told of the gap
+	painted(p, 1)
+	const mine = `; for (let i = 0; i < d.length; i += 4) if (d[i] === 0x12 && d[i+1] === 0x3f && d[i+2] === 0x7a) return true; return false })()`
+	p.Wait(`(() => { const d = ` + pixelsOf + mine)
+	p.Eval(`(() => { heard.length = 0 })()`)
+	q.reserve("alice", "harbour", "after", 3, 3600, 9000, 0)
+	p.Wait(`heard.includes('occupied') && heard.includes('changed') && !heard.includes('open')`)
 }
 
 // Where there is no site to see the page says so, and what to do.
