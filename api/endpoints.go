@@ -224,6 +224,21 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.Outages{}, do: (*call).outages,
 	},
 	{
+		method: http.MethodPost, path: "/v1/maintenance", id: "addMaintenance", role: service.Operator,
+		about: "Take nodes of a managed site out of use at times that are known before: once, or as it repeats. Reservations in its way move within their windows or are degraded, their owners are told, and nothing is promised then any more. Asked again for the same it answers the same.",
+		body:  object(maintenanceBody), status: http.StatusCreated, answer: form.MaintenanceAnswer{}, do: (*call).addMaintenance,
+	},
+	{
+		method: http.MethodGet, path: "/v1/maintenance", id: "maintenance", role: service.User,
+		about:  "List maintenance that is to come or goes on, with its times.",
+		status: http.StatusOK, answer: form.MaintenanceList{}, do: (*call).listMaintenance,
+	},
+	{
+		method: http.MethodDelete, path: "/v1/maintenance/{name}", id: "removeMaintenance", role: service.Operator,
+		about:  "Call maintenance off, or one time of it. What goes on ends at once.",
+		params: removeMaintenanceParams, status: http.StatusNoContent, do: (*call).removeMaintenance,
+	},
+	{
 		method: http.MethodGet, path: "/v1/outbox", id: "outbox", role: service.Operator,
 		about:  "List what sites have not done yet about promises, and why, the oldest first.",
 		status: http.StatusOK, answer: form.Outbox{}, costly: true, do: (*call).outbox,

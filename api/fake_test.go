@@ -44,6 +44,8 @@ type fake struct {
 	tasks    []site.Task
 	reported service.Tasks
 	outages  []service.Span // that hold PEs beside what was made
+	// maintenance is all that was added.
+	maintenance []service.Maintenance
 	// feedOutages are those of the feed of a site.
 	feedOutages []service.FeedOutage
 	fails       error // what everything answers, if not nil
@@ -568,6 +570,44 @@ func (f *fake) Outages(context.Context, service.Principal) ([]service.PoolOutage
 	defer f.lock()()
 	down := berth.Outage{Number: 4, Name: "pumps", Resource: berth.PoolID("cm5", "batch"), PEs: berth.NewPESet(berth.Run{Lo: 2, Hi: 5}), From: f.now + 60, Until: berth.Forever}
 	return []service.PoolOutage{{Outage: down, Nodes: []string{"n1", "n2"}}}, f.fails
+}
+
+func (f *fake) AddMaintenance(_ context.Context, ask service.Ask, m service.Maintenance, try bool) (service.Maintenance, []string, error) {
+	defer f.lock()()
+	switch {
+	case !ask.By.Can(service.Operator):
+		return m, nil, berth.Errorf(berth.Denied, "role", "a %s may not", ask.By.Role)
+	case m.Site != "cm5":
+		return m, nil, berth.Errorf(berth.NotFound, "site", "no managed site %q", m.Site)
+	}
+	m.By, m.Created = ask.By.User, f.now
+	if !try {
+		f.maintenance = append(f.maintenance, m)
+	}
+	return m, []string{"R000000"}, f.fails
+}
+
+func (f *fake) ListMaintenance(_ context.Context, by service.Principal) ([]service.Maintenance, error) {
+	defer f.lock()()
+	if !by.Can(service.User) {
+		return nil, berth.Errorf(berth.Denied, "role", "a %s may not", by.Role)
+	}
+	return f.maintenance, f.fails
+}
+
+func (f *fake) RemoveMaintenance(_ context.Context, ask service.Ask, name string, only berth.Time) error {
+	defer f.lock()()
+	if !ask.By.Can(service.Operator) {
+		return berth.Errorf(berth.Denied, "role", "a %s may not", ask.By.Role)
+	}
+	at := slices.IndexFunc(f.maintenance, func(m service.Maintenance) bool {
+		return m.Name == name && (only == 0 || slices.ContainsFunc(m.Times, func(at berth.Interval) bool { return at.Start == only }))
+	})
+	if at < 0 {
+		return berth.Errorf(berth.NotFound, "name", "no maintenance %q", name)
+	}
+	f.maintenance = slices.Delete(f.maintenance, at, at+1)
+	return f.fails
 }
 
 func (f *fake) Outbox(_ context.Context, by service.Principal) ([]service.Errand, error) {

@@ -74,6 +74,9 @@ var rights = []right{
 	{"GET", "/v1/quotas", "", 401, 403, 200, 200, 200},
 	{"GET", "/v1/quotas?user=alice", "", 401, 403, 403, 200, 200},
 	{"GET", "/v1/outages", "", 401, 200, 200, 200, 200},
+	{"POST", "/v1/maintenance", `{"name":"cooling","site":"cm5","duration":3600}`, 401, 403, 403, 403, 201},
+	{"GET", "/v1/maintenance", "", 401, 403, 200, 200, 200},
+	{"DELETE", "/v1/maintenance/MAINTENANCE", "", 401, 403, 403, 403, 204},
 	{"GET", "/v1/outbox", "", 401, 403, 403, 403, 200},
 	{"GET", "/v1/audit", "", 401, 403, 403, 403, 200},
 	{"POST", "/v1/workflows/plans", planFor, 401, 403, 200, 200, 200},
@@ -156,6 +159,7 @@ func testRights(t *testing.T, way identity.Way, row *right) {
 			address := into[form.Feed](t, w.do("alice", "POST", "/v1/feeds", ""), 201).Path
 			feed := into[form.Feeds](t, w.do("alice", "GET", "/v1/feeds", ""), 200).Feeds[0].ID
 			hook := into[form.Hook](t, w.do("alice", "POST", "/v1/hooks", `{"url":"https://hooks.example.org/alice"}`), 201).ID
+			w.do("root", "POST", "/v1/maintenance", `{"name":"MAINTENANCE","site":"cm5","duration":60}`)
 			before := *w.fake.made[0]
 			replacer := strings.NewReplacer("/calendar/SECRET.ics", address, "FEED", feed, "HOOK", hook, "FLOW", flow, "SERIES", series, "ID", id, "OFFER", offer, "TOKEN", tokens[at].ID)
 			var headers []string

@@ -14,23 +14,28 @@ import (
 	"github.com/berth-hpc/berth/service"
 )
 
-// repeated is a series as it was read.
-type repeated struct {
-	asked
-	how    recurrence.Asked
-	zone   string
-	window *berth.Duration
-	least  int
-	ahead  berth.Duration
+// recurring is how something repeats, as it was read.
+type recurring struct {
+	how  recurrence.Asked
+	zone string
 }
 
-// seriesBody is what a series may say: a request without a deadline, and how it repeats.
-var seriesBody = append(ofSeries(requestBody, "deadline", "deadline_in", "ready_in", "kind"), body[repeated]{
-	{"repeat", "How it repeats: words such as every weekday 09:00, every 2 weeks on monday 09:00 or first monday of the month 18:00, or an RRULE of RFC 5545 behind RRULE:. docs/series.md lists the forms.", text("every weekday 09:00"), func(a *repeated, v value) (err error) {
+// repeats reports whether it says that.
+func (a *recurring) repeats() bool { return a.how.Rule != "" || len(a.how.Add) > 0 }
+
+// settle has what repeats by no clock that is named repeat by UTC.
+func (a *recurring) settle() {
+	if a.how.Zone == nil {
+		a.zone, a.how.Zone = "UTC", time.UTC
+	}
+}
+
+var recurringBody = body[recurring]{
+	{"repeat", "How it repeats: words such as every weekday 09:00, every 2 weeks on monday 09:00 or first monday of the month 18:00, or an RRULE of RFC 5545 behind RRULE:. docs/series.md lists the forms.", text("every weekday 09:00"), func(a *recurring, v value) (err error) {
 		a.how.Rule, err = v.word()
 		return err
 	}},
-	{"time_zone", "By whose clock it repeats; UTC if it is not given.", text("Europe/Berlin"), func(a *repeated, v value) (err error) {
+	{"time_zone", "By whose clock it repeats; UTC if it is not given.", text("Europe/Berlin"), func(a *recurring, v value) (err error) {
 		if a.zone, err = v.word(); err != nil {
 			return err
 		}
@@ -41,24 +46,37 @@ var seriesBody = append(ofSeries(requestBody, "deadline", "deadline_in", "ready_
 		a.how.Zone = zone
 		return nil
 	}},
-	{"until", "The latest start.", instant(), func(a *repeated, v value) error {
+	{"until", "The latest start.", instant(), func(a *recurring, v value) error {
 		t, err := v.instant(down)
 		a.how.Until = time.Unix(int64(t), 0)
 		return err
 	}},
-	{"times", "How often the rule occurs, before exceptions are taken out.", whole(1, berth.MaxOccurrences), func(a *repeated, v value) error {
+	{"times", "How often the rule occurs, before exceptions are taken out.", whole(1, berth.MaxOccurrences), func(a *recurring, v value) error {
 		n, err := v.whole(1, berth.MaxOccurrences)
 		a.how.Times = int(n)
 		return err
 	}},
-	{"except", "Days or times at which it does not occur, by the clock of the zone.", listOf(text("2026-12-24")), func(a *repeated, v value) (err error) {
+	{"except", "Days or times at which it does not occur, by the clock of the zone.", listOf(text("2026-12-24")), func(a *recurring, v value) (err error) {
 		a.how.Except, err = someTexts(v)
 		return err
 	}},
-	{"add", "Further times at which it occurs, by the clock of the zone.", listOf(text("2026-12-23 09:00")), func(a *repeated, v value) (err error) {
+	{"add", "Further times at which it occurs, by the clock of the zone.", listOf(text("2026-12-23 09:00")), func(a *recurring, v value) (err error) {
 		a.how.Add, err = someTexts(v)
 		return err
 	}},
+}
+
+// repeated is a series as it was read.
+type repeated struct {
+	asked
+	recurring
+	window *berth.Duration
+	least  int
+	ahead  berth.Duration
+}
+
+// seriesBody is what a series may say: a request without a deadline, and how it repeats.
+var seriesBody = slices.Concat(lifted(requestBody, func(a *repeated) *asked { return &a.asked }, "deadline", "deadline_in", "ready_in", "kind"), lifted(recurringBody, func(a *repeated) *recurring { return &a.recurring }), body[repeated]{
 	{"ahead", "Makes an open series: each occurrence is asked for once it is no further ahead than this, and the series goes on without an end if none is given. What cannot be promised then is refused, and asked for again a 42nd of this later, a day at most and a minute at least.", duration(), func(a *repeated, v value) error {
 		d, err := v.length(1)
 		a.ahead, a.how.Open = d, true
@@ -74,14 +92,13 @@ var seriesBody = append(ofSeries(requestBody, "deadline", "deadline_in", "ready_
 		a.least = int(n)
 		return err
 	}},
-}...)
+})
 
-// ofSeries is the fields of a request, but for some, as those of what each occurrence asks for.
-func ofSeries(b body[asked], but ...string) (list body[repeated]) {
-	for i := range b {
-		f := b[i]
+// lifted is the fields of a part of something, but for some, as its own.
+func lifted[Part, Whole any](b body[Part], of func(*Whole) *Part, but ...string) (list body[Whole]) {
+	for _, f := range b {
 		if !slices.Contains(but, f.name) {
-			list = append(list, field[repeated]{f.name, f.about, f.form, func(a *repeated, v value) error { return f.set(&a.asked, v) }})
+			list = append(list, field[Whole]{f.name, f.about, f.form, func(a *Whole, v value) error { return f.set(of(a), v) }})
 		}
 	}
 	return list
@@ -103,9 +120,7 @@ func (a *repeated) series(now berth.Time) (berth.Series, error) {
 	if err != nil {
 		return berth.Series{}, err
 	}
-	if a.how.Zone == nil {
-		a.zone, a.how.Zone = "UTC", time.UTC
-	}
+	a.settle()
 	a.how.From = time.Unix(int64(r.Ready), 0)
 	list, err := recurrence.Expand(&a.how)
 	if err != nil {

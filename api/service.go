@@ -107,6 +107,9 @@ type harbour interface {
 	Drain(ctx context.Context, ask service.Ask, site, node, reason string) error
 	Resume(ctx context.Context, ask service.Ask, site, node string) error
 	Outages(ctx context.Context, by service.Principal) ([]service.PoolOutage, error)
+	AddMaintenance(ctx context.Context, ask service.Ask, m service.Maintenance, try bool) (is service.Maintenance, inTheWay []string, err error)
+	ListMaintenance(ctx context.Context, by service.Principal) ([]service.Maintenance, error)
+	RemoveMaintenance(ctx context.Context, ask service.Ask, name string, only berth.Time) error
 	Outbox(ctx context.Context, by service.Principal) ([]service.Errand, error)
 	Doctor(ctx context.Context, by service.Principal, site string) ([]site.Finding, error)
 }

@@ -16,7 +16,7 @@ type Audited struct {
 	By     Origin
 	// Kind is what was asked for: one of AuditKinds, or empty of what was answered without a decision.
 	Kind engine.EventKind
-	ID   string // of what it was about; empty if it is about no reservation, workflow or receiver of notices
+	ID   string // of what it was about; empty if it is about no reservation, workflow, receiver of notices or maintenance
 }
 
 // What is asked for about receivers of notices, beside the kinds of events.
@@ -29,9 +29,17 @@ const (
 	auditRemoveReceiver engine.EventKind = "remove_receiver"
 )
 
-// AuditKinds lists what can be asked for: the kinds of events, and what is about receivers of notices.
+// What is asked for about maintenance.
+const (
+	auditAddMaintenance    engine.EventKind = "add_maintenance"
+	auditChangeMaintenance engine.EventKind = "change_maintenance"
+	auditRemoveMaintenance engine.EventKind = "remove_maintenance"
+)
+
+// AuditKinds lists what can be asked for: the kinds of events, and what is about receivers of notices and maintenance.
 func AuditKinds() []engine.EventKind {
-	return append(engine.EventKinds(), auditAddReceiver, auditChangeReceiver, auditRotateReceiver, auditTestReceiver, auditResendNotices, auditRemoveReceiver)
+	return append(engine.EventKinds(), auditAddReceiver, auditChangeReceiver, auditRotateReceiver, auditTestReceiver, auditResendNotices, auditRemoveReceiver,
+		auditAddMaintenance, auditChangeMaintenance, auditRemoveMaintenance)
 }
 
 // AuditFilter chooses from what was asked for. Empty fields choose all.
@@ -91,7 +99,7 @@ func audit(ctx context.Context, log journal.Reader, from uint64, f *AuditFilter)
 			return list, rec.Number - 1, looked, ctx.Err()
 		}
 		looked++
-		if len(rec.Event) == 0 || rec.Event[0] != askedInput && rec.Event[0] != hookInput || rec.At < f.Since {
+		if len(rec.Event) == 0 || rec.Event[0] != askedInput && rec.Event[0] != hookInput && rec.Event[0] != maintenanceInput || rec.At < f.Since {
 			continue
 		}
 		in, err := parseInput(rec.Event, &decoder)
@@ -103,6 +111,9 @@ func audit(ctx context.Context, log journal.Reader, from uint64, f *AuditFilter)
 		case in.hooks != nil:
 			a.By = in.hooks.by
 			a.Kind, a.ID = in.hooks.audited()
+		case in.maintenance != nil:
+			a.By = in.maintenance.by
+			a.Kind, a.ID = in.maintenance.audited()
 		case in.event != nil:
 			a.Kind = in.event.Kind
 		}

@@ -52,6 +52,8 @@ type Core struct {
 	series    seriesBook
 	hooks     hooks
 
+	maintenance map[string]*Maintenance // by name
+
 	asks func(*berth.Reservation) bool // whether a site is asked before a promise is told; nil if none is
 
 	// What a display follows, if one does: then the cards of earlier records are not

@@ -20,6 +20,8 @@ const (
 	tasksInput  = 6 // what was seen of tasks at a site; nothing is decided
 	madeInput   = 7 // what a site has of promises; nothing is decided
 	hookInput   = 8 // what is new of receivers of notices; nothing is decided
+
+	maintenanceInput = 9 // what is new of maintenance; nothing is decided
 )
 
 // Origin says who asked for something, and how he came in.
@@ -100,6 +102,8 @@ type input struct {
 	tasks    *taskLook
 	delivery *delivery
 	hooks    *hookNews
+
+	maintenance *maintenanceNews
 }
 
 // appendInput appends an event and who asked for it.
@@ -147,7 +151,7 @@ func appendDelivery(dst []byte, d *delivery) []byte {
 }
 
 // parseInput reads what appendInput, appendConfig, appendSighting, appendTasks,
-// appendDelivery or appendHooks wrote.
+// appendDelivery, appendHooks or appendMaintenance wrote.
 func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 	if len(payload) == 0 {
 		return in, berth.Errorf(berth.Invalid, "event", "an empty one")
@@ -180,6 +184,11 @@ func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 		in.hooks = new(hookNews)
 		in.hooks.code(r)
 		return in, r.Done()
+	case maintenanceInput:
+		r := wire.Reader(rest)
+		in.maintenance = new(maintenanceNews)
+		in.maintenance.code(r)
+		return in, r.Done()
 	case askedInput:
 		r := wire.Reader(rest)
 		in.asked.code(r)
@@ -203,7 +212,7 @@ func parseInput(payload []byte, decoder *record.Decoder) (in input, err error) {
 		rest = rest[copy(in.asked.key.Body[:], rest):]
 	case plainInput:
 	default:
-		return in, berth.Errorf(berth.Invalid, "event", "of form %d; this program reads 1 to 8, a newer one may read it", form)
+		return in, berth.Errorf(berth.Invalid, "event", "of form %d; this program reads 1 to 9, a newer one may read it", form)
 	}
 	event, err := decoder.Event(rest)
 	in.event = &event

@@ -65,6 +65,8 @@ func (c *Core) pass(p *past, told bool) (list []news, err error) {
 		c.noteDelivered(in.delivery)
 	case in.hooks != nil:
 		c.noteHooks(p.number, p.at, in.hooks)
+	case in.maintenance != nil:
+		c.noteMaintenance(p.at, in.maintenance)
 	}
 	c.flowNews = c.flowNews[:0]
 	list = c.follow(p.number, p.at, p.changes, told)
@@ -77,7 +79,7 @@ func (c *Core) pass(p *past, told bool) (list []news, err error) {
 	if told && in.tasks != nil {
 		list = append(list, c.newsOfTasks(in.tasks, p.number, p.at)...)
 	}
-	if in.sighting == nil && in.tasks == nil && in.delivery == nil && in.hooks == nil && in.config == nil {
+	if in.sighting == nil && in.tasks == nil && in.delivery == nil && in.hooks == nil && in.maintenance == nil && in.config == nil {
 		c.heard(p.at, &in.asked)
 	}
 	c.owe(p.number, p.at, p.changes)

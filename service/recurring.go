@@ -1,7 +1,8 @@
 package service
 
 import (
-	"fmt"
+	"iter"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -9,7 +10,7 @@ import (
 )
 
 const (
-	// foresight is how far ahead the returns of reservations of others are planned
+	// foresight is how far ahead the returns of reservations of others, and maintenance, are planned
 	// around at least: five weeks, so that of a weekly one several are.
 	foresight berth.Duration = 35 * 24 * 3600
 	// foreseeAgain is how much of that may have passed before it is renewed: what is
@@ -21,9 +22,9 @@ const (
 	mostReturns = 2000
 )
 
-// takeAll takes the times at which a reservation of others holds its shares, as far ahead
-// as anything is promised or was asked for.
-func (h *Host) takeAll(k *keeper, b *site.Booking, now berth.Time, take func(name string, shares []site.Share, from, until berth.Time)) {
+// foreseen returns up to when returns at a site are planned around: as far ahead as anything is promised or
+// was asked for.
+func (h *Host) foreseen(k *keeper, now berth.Time) berth.Time {
 	ahead := max(foresight, h.core.engine.Ahead()+foreseeAgain)
 	if k.foreseen < now.Add(ahead-foreseeAgain) {
 		k.foreseen = now.Add(ahead)
@@ -31,16 +32,31 @@ func (h *Host) takeAll(k *keeper, b *site.Booking, now berth.Time, take func(nam
 			k.foreseen = max(k.foreseen, r.End(), min(r.Request.Deadline, berth.TimeLimit-1))
 		}
 	}
+	return k.foreseen
+}
+
+// takeAll takes all the times at which shares are held, each under a name.
+func takeAll(times iter.Seq[berth.Interval], shares []site.Share, name func(berth.Time) string, take func(name string, shares []site.Share, from, until berth.Time)) {
 	n := 0
-	for at := range b.Occurrences(k.foreseen) {
+	for at := range times {
 		if n++; n > mostReturns {
 			break
 		}
-		take(fmt.Sprintf("reservation %s at %d", b.Name, at.Start), b.Shares, at.Start, at.End)
+		take(name(at.Start), shares, at.Start, at.End)
 	}
 }
 
-// foresee has the returns of reservations of others planned around as far ahead as
+// returns reports whether something at a site comes again and is planned around.
+func (h *Host) returns(k *keeper) bool {
+	for _, m := range h.core.maintenance {
+		if m.Site == k.name {
+			return true
+		}
+	}
+	return slices.ContainsFunc(k.last.Foreign, func(b site.Booking) bool { return b.Repeat.Each != "" })
+}
+
+// foresee has the returns of reservations of others, and maintenance, planned around as far ahead as
 // something is about to be decided.
 func (h *Host) foresee(event *engine.Event) {
 	until := event.Until
@@ -63,12 +79,9 @@ func (h *Host) foresee(event *engine.Event) {
 		if k == nil || k.last == nil || k.foreseen >= until {
 			continue
 		}
-		for i := range k.last.Foreign {
-			if k.last.Foreign[i].Repeat.Each != "" {
-				k.foreseen = until
-				h.tellOutOfUse(k, k.last)
-				break
-			}
+		if h.returns(k) {
+			k.foreseen = until
+			h.tellOutOfUse(k, k.last)
 		}
 	}
 }

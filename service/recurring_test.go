@@ -31,7 +31,7 @@ func TestReturnsOfOthersAreBounded(t *testing.T) {
 		b := &site.Booking{Name: "maint", Start: 100, End: 200, Repeat: site.Repeat{Each: c.each}}
 		h := Host{core: &Core{engine: e}}
 		n, last := 0, berth.Time(-1)
-		h.takeAll(k, b, c.foreseen.Add(foreseeAgain-foresight), func(_ string, _ []site.Share, from, until berth.Time) {
+		takeAll(b.Occurrences(h.foreseen(k, c.foreseen.Add(foreseeAgain-foresight))), nil, func(berth.Time) string { return "" }, func(_ string, _ []site.Share, from, until berth.Time) {
 			if until != from.Add(100) || from <= last {
 				t.Fatalf("%q: return %d is from %d to %d, after %d", c.each, n, from, until, last)
 			}

@@ -30,6 +30,8 @@ type saved struct {
 
 	Series []savedSeries // in the order in which they are to be forgotten
 	Hooks  []savedHook   // by id
+
+	Maintenance []Maintenance // by name
 }
 
 type savedCard struct {
@@ -62,6 +64,7 @@ func (s *saved) code(c *wire.Coder) {
 	wire.List(c, 9, &s.Outages, func(c *wire.Coder, n *outageNote) { n.code(c) })
 	wire.List(c, 10, &s.Series, func(c *wire.Coder, s *savedSeries) { s.code(c) })
 	wire.List(c, 11, &s.Hooks, func(c *wire.Coder, h *savedHook) { h.code(c) })
+	wire.List(c, 13, &s.Maintenance, func(c *wire.Coder, m *Maintenance) { m.code(c) })
 	c.End()
 }
 
@@ -89,7 +92,7 @@ func (c *Core) Snapshot() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows, Tasks: c.savedTasks(), Delivered: c.savedDelivered(), Workflows: c.savedFlows(), Outages: c.notes.list, Series: c.savedSeries(), Hooks: c.savedHooks()}
+	s := saved{Config: config, Engine: c.engine.Snapshot(), Keys: c.keys.saved(), Shadows: shadows, Tasks: c.savedTasks(), Delivered: c.savedDelivered(), Workflows: c.savedFlows(), Outages: c.notes.list, Series: c.savedSeries(), Hooks: c.savedHooks(), Maintenance: c.savedMaintenance()}
 	s.Cards = make([]savedCard, 0, c.cards.Len())
 	c.cards.Scan(func(k *card) bool {
 		if k.end == "" {
@@ -171,6 +174,7 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	c.notes.list = s.Outages
 	c.notes.complete(c)
 	c.restoreHooks(s.Hooks)
+	c.restoreMaintenance(s.Maintenance)
 	c.restoreTasks(s.Tasks) // of reservations that are there
 	for i := range s.Delivered {
 		c.noteDelivered(&s.Delivered[i])

@@ -2,6 +2,7 @@ package service
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -123,7 +124,13 @@ func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
 		case b.Repeat.Each == "":
 			take("reservation "+b.Name, b.Shares, b.Start, b.End)
 		default:
-			h.takeAll(k, b, now, take)
+			name := func(at berth.Time) string { return fmt.Sprintf("reservation %s at %d", b.Name, at) }
+			takeAll(b.Occurrences(h.foreseen(k, now)), b.Shares, name, take)
+		}
+	}
+	for _, m := range h.core.maintenance {
+		if m.Site == k.name {
+			takeAll(m.before(now, h.foreseen(k, now)), m.shares(k.ground.Load().layout), m.outage, take)
 		}
 	}
 	unknown := map[string]bool{}

@@ -251,12 +251,12 @@ func (h *Host) UpdateForecast(ctx context.Context, ask Ask, f Forecast) error {
 }
 
 func (h *Host) drainer(ask Ask, siteName string, do func(site.Drainer) error) error {
-	if !ask.By.Can(Operator) {
-		return berth.Errorf(berth.Denied, "role", "only an operator takes nodes out of use; ask with an operator's token")
+	if err := ask.By.mayTakeNodes(); err != nil {
+		return err
 	}
 	k := h.sites[siteName]
 	if k == nil || !ask.By.Sites.Has(siteName) {
-		return berth.Errorf(berth.NotFound, "site", "no managed site %q; berth sites list names all sites", siteName)
+		return noManagedSite(siteName)
 	}
 	d, can := k.manager.Adapter.(site.Drainer)
 	if !can {
@@ -277,7 +277,7 @@ func (h *Host) Doctor(ctx context.Context, by Principal, siteName string) ([]sit
 	}
 	k := h.sites[siteName]
 	if k == nil || !by.Sites.Has(siteName) {
-		return nil, berth.Errorf(berth.NotFound, "site", "no managed site %q; berth sites list names all sites", siteName)
+		return nil, noManagedSite(siteName)
 	}
 	d, can := k.manager.Adapter.(site.Doctor)
 	if !can {

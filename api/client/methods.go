@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
@@ -293,6 +294,29 @@ func (c *Client) Drain(ctx context.Context, site, node, reason string) error {
 		Reason string `json:"reason,omitempty"`
 	}{reason}
 	return c.send(ctx, http.MethodPost, nodePath(site, node)+"/drain", Action{}, in, nil)
+}
+
+// AddMaintenance takes nodes out of use at times that are known before, or only says what is in its way.
+func (c *Client) AddMaintenance(ctx context.Context, in *form.MaintenanceRequest) (form.MaintenanceAnswer, error) {
+	var answer form.MaintenanceAnswer
+	err := c.send(ctx, http.MethodPost, "/v1/maintenance", Action{}, in, &answer)
+	return answer, err
+}
+
+// Maintenance lists maintenance that is not over.
+func (c *Client) Maintenance(ctx context.Context) (form.MaintenanceList, error) {
+	var list form.MaintenanceList
+	err := c.send(ctx, http.MethodGet, "/v1/maintenance", Action{}, nil, &list)
+	return list, err
+}
+
+// RemoveMaintenance calls maintenance off, or only the time of it that begins at one that is not 0.
+func (c *Client) RemoveMaintenance(ctx context.Context, name string, start form.Time) error {
+	path := "/v1/maintenance/" + url.PathEscape(name)
+	if start != 0 {
+		path += "?start=" + url.QueryEscape(time.Unix(int64(start), 0).UTC().Format(time.RFC3339))
+	}
+	return c.send(ctx, http.MethodDelete, path, Action{}, nil, nil)
 }
 
 // Resume lets a node be used again.

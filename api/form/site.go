@@ -109,6 +109,56 @@ type Outages struct {
 	Outages []Outage `json:"outages"`
 }
 
+// MaintenanceRequest asks for maintenance.
+type MaintenanceRequest struct {
+	Name     string         `json:"name"`
+	Site     string         `json:"site"`
+	Nodes    []string       `json:"nodes,omitempty"` // all of the site if there are none
+	Start    Time           `json:"start,omitzero"`  // now by default; if it repeats, from when on
+	End      Time           `json:"end,omitzero"`    // or Duration
+	Duration berth.Duration `json:"duration,omitempty"`
+	Reason   string         `json:"reason,omitempty"`
+	Repeat   string         `json:"repeat,omitempty"`    // as for a series, with the next five
+	TimeZone string         `json:"time_zone,omitempty"` // UTC by default
+	Until    Time           `json:"until,omitzero"`
+	Times    int            `json:"times,omitempty"`
+	Except   []string       `json:"except,omitempty"`
+	Add      []string       `json:"add,omitempty"`
+	DryRun   bool           `json:"dry_run,omitempty"`
+}
+
+// MaintenanceAnswer is maintenance, and the ids of the reservations in its way when it was added.
+type MaintenanceAnswer struct {
+	Maintenance Maintenance `json:"maintenance"`
+	InTheWay    []string    `json:"in_the_way"`
+}
+
+// MaintenanceList is maintenance that is not over.
+type MaintenanceList struct {
+	Maintenance []Maintenance `json:"maintenance"`
+}
+
+// Maintenance is nodes that are out of use at times that are known before.
+type Maintenance struct {
+	Name     string   `json:"name"`
+	Site     string   `json:"site"`
+	Nodes    []string `json:"nodes,omitempty"` // all of the site if there are none
+	Reason   string   `json:"reason,omitempty"`
+	Repeat   string   `json:"repeat,omitempty"`
+	TimeZone string   `json:"time_zone,omitempty"`
+	By       string   `json:"by"`
+	Created  Time     `json:"created"`
+	// Times are those that are not over, by start.
+	Times []MaintenanceTime `json:"times"`
+}
+
+// MaintenanceTime is one time of maintenance.
+type MaintenanceTime struct {
+	Start Time   `json:"start"`
+	End   Time   `json:"end"`
+	Note  string `json:"note,omitempty"` // what a change of the clock has made of it
+}
+
 // Outage is PEs of a pool that cannot be used.
 type Outage struct {
 	Number uint32      `json:"number"`         // as in pictures

@@ -383,7 +383,7 @@ func TestHarbourAfterAGap(t *testing.T) {
 		q.reserve("alice", "harbour", "", 2, 30_000, 20_000, 0)
 	}
 	q.serve(address, web.Handler("", http.HandlerFunc(api.NotFound)))
-	p.Wait(`heard.filter((kind) => kind === 'open').length === 2`) // it is connected, and told of the gap
+	p.Wait(`heard.filter((kind) => kind === 'open').length === 3`) // connected, told of the gap, and connected from then on
 	painted(p, 1)
 	const mine = `; for (let i = 0; i < d.length; i += 4) if (d[i] === 0x12 && d[i+1] === 0x3f && d[i+2] === 0x7a) return true; return false })()`
 	p.Wait(`(() => { const d = ` + pixelsOf + mine)

@@ -1,0 +1,214 @@
+package service_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/notice"
+	"github.com/berth-hpc/berth/service"
+	"github.com/berth-hpc/berth/site"
+)
+
+// Maintenance takes its nodes each time, also those that are far ahead: what was promised there moves within its window at once, or is degraded, and
+// its owner has a notice; what is asked for is not promised there; a restart changes nothing; and what is called off is in use again.
+func TestMaintenance(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		const hours, week = 3600, 7 * 86_400
+		told := &post{}
+		begin := func() { w.host.SendNotices(told) }
+		begin()
+		if _, err := w.host.AddHook(t.Context(), ann, service.Hook{ID: "h", Form: service.WebhookForm, Kinds: []notice.Kind{notice.Moved, notice.Degraded, notice.Whole}}); err != nil {
+			t.Fatal(err)
+		}
+		m := service.Maintenance{Name: "cooling", Site: "harbour", Rule: "every week", Zone: "UTC", Reason: "pumps"}
+		first := w.now().Add(86_400)
+		for n := range 60 {
+			start := first.Add(berth.Duration(n) * week)
+			m.Times = append(m.Times, berth.Interval{Start: start, End: start.Add(8 * hours)})
+		}
+		second, far := first.Add(week), first.Add(50*week)
+		ask := func(id string, from berth.Time, within berth.Duration) service.Answer {
+			return submit(t, w.host, ann, berth.Rigid(id, 0, from, from.Add(within), 4, hours))
+		}
+		ask("moves", second.Add(hours), 86_400)
+		ask("stays", second.Add(9*hours), hours)
+		ask("rigid", second.Add(3*hours), hours)
+		ask("late", far.Add(hours), 86_400)
+		w.pass(10)
+		told.take()
+
+		_, way, err := w.host.AddMaintenance(t.Context(), root, m, true)
+		if err != nil || !slices.Equal(way, []string{"late", "moves", "rigid"}) {
+			t.Errorf("in its way are %q, %v", way, err)
+		}
+		w.pass(10)
+		if got := told.take(); len(got) > 0 || len(feed(t, w.host, root.By, "harbour").Outages) > 0 {
+			t.Errorf("it was only tried, but told %q", got)
+		}
+		is, way, err := w.host.AddMaintenance(t.Context(), root, m, false)
+		if err != nil || !slices.Equal(way, []string{"late", "moves", "rigid"}) || is.By != "root" || is.Created != w.now() {
+			t.Errorf("%+v, in its way are %q, %v", is, way, err)
+		}
+		w.pass(10)
+		got := told.take()
+		slices.Sort(got)
+		if want := []string{"h degraded rigid degraded", "h moved late confirmed", "h moved moves confirmed"}; !slices.Equal(got, want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+		inTheWay := func() (ids []string) {
+			for _, id := range []string{"moves", "stays", "late"} {
+				a := w.get(id).Allotments[0]
+				if slices.ContainsFunc(m.Times, func(at berth.Interval) bool { return at.Start < a.End && a.Start < at.End }) {
+					ids = append(ids, id)
+				}
+			}
+			return ids
+		}
+		if ids := inTheWay(); len(ids) > 0 {
+			t.Errorf("%q are within it", ids)
+		}
+		refused := func(when string, from berth.Time) {
+			t.Helper()
+			a := submit(t, w.host, bob, berth.Rigid("", 0, from.Add(6*hours), from.Add(8*hours), 1, hours))
+			if a.Reservation.State != service.Refused || a.Reservation.Refusal.Reason != berth.NoCapacity {
+				t.Errorf("%s: within it is promised %+v", when, a.Reservation)
+			}
+		}
+		for _, from := range []berth.Time{first, second, far, first.Add(59 * week)} {
+			refused("added", from)
+		}
+		w.restart()
+		begin()
+		refused("restarted", first.Add(58*week))
+		w.pass(10)
+		if list, err := w.host.ListMaintenance(t.Context(), ann.By); err != nil || len(list) != 1 || len(list[0].Times) != 60 || list[0].Reason != "pumps" {
+			t.Errorf("restarted: %+v, %v", list, err)
+		}
+		if got := told.take(); len(got) > 0 {
+			t.Errorf("restarted: told %q", got)
+		}
+		refused("restarted", second)
+
+		if _, _, err := w.host.AddMaintenance(t.Context(), root, m, false); err != nil {
+			t.Errorf("asked again: %v", err)
+		}
+		if err := w.host.RemoveMaintenance(t.Context(), root, "cooling", second); err != nil {
+			t.Error(err)
+		}
+		w.pass(10)
+		if got := told.take(); !slices.Equal(got, []string{"h whole rigid confirmed"}) {
+			t.Errorf("one is called off: told %q", got)
+		}
+		refused("one is called off", first)
+		if err := w.host.RemoveMaintenance(t.Context(), root, "cooling", 0); err != nil {
+			t.Error(err)
+		}
+		if a := ask("again", first.Add(3*hours), hours); a.Reservation.State != service.Confirmed {
+			t.Errorf("called off: %+v", a.Reservation)
+		}
+		w.pass(10)
+		var kinds []string
+		list, _, _, err := w.host.Audit(t.Context(), root.By, service.AuditFilter{ID: "cooling", Limit: 10})
+		for i := range list {
+			kinds = append(kinds, string(list[i].Kind)+" "+list[i].By.User)
+		}
+		if want := []string{"add_maintenance root", "change_maintenance root", "remove_maintenance root"}; err != nil || !slices.Equal(kinds, want) {
+			t.Errorf("audit: %q, %v", kinds, err)
+		}
+		if err := w.inLine(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What runs when maintenance of some nodes begins gets others; what is asked for meanwhile is promised beside it.
+func TestMaintenanceOfSomeNodes(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		start := w.now().Add(600)
+		if a := submit(t, w.host, ann, berth.Rigid("runs", 0, w.now(), w.now().Add(3600), 1, 3600)); a.Reservation.State != service.Confirmed {
+			t.Fatalf("%+v", a.Reservation)
+		}
+		w.pass(10)
+		nodes := slices.Concat(w.get("runs").Nodes...)
+		m := service.Maintenance{Name: "disks", Site: "harbour", Nodes: nodes, Times: []berth.Interval{{Start: start, End: start.Add(600)}}}
+		if _, way, err := w.host.AddMaintenance(t.Context(), root, m, false); err != nil || !slices.Equal(way, []string{"runs"}) {
+			t.Errorf("in its way are %q, %v", way, err)
+		}
+		w.pass(700)
+		if a := submit(t, w.host, bob, berth.Rigid("beside", 0, w.now(), w.now().Add(60), 1, 60)); a.Reservation.State != service.Confirmed && a.Reservation.State != service.Active {
+			t.Errorf("beside it: %+v", a.Reservation)
+		} else if node := slices.Concat(a.Reservation.Nodes...); len(node) > 0 && slices.Contains(nodes, node[0]) {
+			t.Errorf("beside it on %q, which is of it", node)
+		}
+		if r := w.get("runs"); slices.ContainsFunc(slices.Concat(r.Nodes...), func(n string) bool { return slices.Contains(nodes, n) }) {
+			t.Errorf("what runs has %q still, of %q", r.Nodes, nodes)
+		}
+		w.pass(700)
+		if list, err := w.host.ListMaintenance(t.Context(), ann.By); err != nil || len(list) > 0 {
+			t.Errorf("when it is over: %+v, %v", list, err)
+		}
+		if err := w.inLine(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Who may not, and what cannot be, is refused with what would be right, and nothing is changed.
+func TestMaintenanceThatIsWrong(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		now := w.now()
+		good := service.Maintenance{Name: "good", Site: "harbour", Nodes: []string{"n1"}, Times: []berth.Interval{{Start: now + 100, End: now + 200}}}
+		if _, _, err := w.host.AddMaintenance(t.Context(), root, good, false); err != nil {
+			t.Fatal(err)
+		}
+		elsewhere := service.Ask{By: service.Principal{User: "olga", Role: service.Operator, Sites: service.NewSiteSet([]string{"elsewhere"})}}
+		for _, c := range []struct {
+			name, words string
+			by          service.Ask
+			code        berth.Code
+			change      func(m *service.Maintenance)
+		}{
+			{"a user", "only an operator", ann, berth.Denied, func(*service.Maintenance) {}},
+			{"an operator of another site", "no managed site", elsewhere, berth.NotFound, func(*service.Maintenance) {}},
+			{"no such site", `no managed site "x"`, root, berth.NotFound, func(m *service.Maintenance) { m.Site = "x" }},
+			{"no such node", `no node "n99"`, root, berth.NotFound, func(m *service.Maintenance) { m.Nodes = []string{"n99"} }},
+			{"a bad name", "letters, digits", root, berth.Invalid, func(m *service.Maintenance) { m.Name = "a b" }},
+			{"the name of another", "choose another name", root, berth.Conflict, func(m *service.Maintenance) { m.Name, m.Nodes = "good", nil }},
+			{"no times", "want when it begins", root, berth.Invalid, func(m *service.Maintenance) { m.Times = nil }},
+			{"over", "want an end after now", root, berth.Invalid, func(m *service.Maintenance) { m.Times = []berth.Interval{{Start: now - 20, End: now - 10}} }},
+			{"no time at all", "must be after the start", root, berth.Invalid, func(m *service.Maintenance) { m.Times = []berth.Interval{{Start: now + 20, End: now + 20}} }},
+			{"beyond time", "before 2^42", root, berth.Invalid, func(m *service.Maintenance) { m.Times = []berth.Interval{{Start: now + 20, End: berth.Forever}} }},
+			{"one within another", "after the next has begun", root, berth.Invalid, func(m *service.Maintenance) {
+				m.Times = []berth.Interval{{Start: now + 20, End: now + 60}, {Start: now + 50, End: now + 70}}
+			}},
+			{"too many times", "want at most 1000", root, berth.Invalid, func(m *service.Maintenance) { m.Times = make([]berth.Interval, 1001) }},
+			{"a long reason", "want at most 200", root, berth.Invalid, func(m *service.Maintenance) { m.Reason = strings.Repeat("x", 201) }},
+		} {
+			m := good
+			m.Name = "other"
+			c.change(&m)
+			if _, _, err := w.host.AddMaintenance(t.Context(), c.by, m, false); codeOf(err) != c.code || !strings.Contains(fmt.Sprint(err), c.words) {
+				t.Errorf("%s: %v; want %s, %q", c.name, err, c.code, c.words)
+			}
+		}
+		for _, c := range []struct {
+			by   service.Ask
+			name string
+			only berth.Time
+			code berth.Code
+		}{{ann, "good", 0, berth.Denied}, {elsewhere, "good", 0, berth.NotFound}, {root, "x", 0, berth.NotFound}, {root, "good", now + 101, berth.NotFound}} {
+			if err := w.host.RemoveMaintenance(t.Context(), c.by, c.name, c.only); codeOf(err) != c.code {
+				t.Errorf("removed by %s: %v; want %s", c.by.By.User, err, c.code)
+			}
+		}
+		if list, err := w.host.ListMaintenance(t.Context(), root.By); err != nil || len(list) != 1 || list[0].Name != "good" {
+			t.Errorf("%+v, %v", list, err)
+		}
+		if list, err := w.host.ListMaintenance(t.Context(), elsewhere.By); err != nil || len(list) > 0 {
+			t.Errorf("for an operator of another site: %+v, %v", list, err)
+		}
+	})
+}
