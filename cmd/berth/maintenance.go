@@ -177,11 +177,7 @@ func maintenanceTable(list []form.Maintenance, now time.Time) string {
 		if len(m.Times) > 0 {
 			start, end = shortTime(m.Times[0].Start, now), endAfter(m.Times[0].Start, m.Times[0].End, now)
 		}
-		repeats := orDash(m.Repeat)
-		if m.Repeat != "" {
-			repeats += ", " + m.TimeZone
-		}
-		out.AppendRow(table.Row{m.Name, m.Site, nodes, start, end, len(m.Times), repeats, orDash(m.Reason)})
+		out.AppendRow(table.Row{m.Name, m.Site, nodes, start, end, len(m.Times), orDash(m.Repeat), orDash(m.Reason)})
 	}
 	return out.Render() + "\n"
 }
