@@ -171,7 +171,10 @@ docs: ## check the links between the documents and run the examples they point t
 packages: $(NFPM) ## make deb, rpm and tar with an SBOM in out/packages, the same bytes for the same commit
 	packaging/build.sh $(NFPM)
 
-try-packages: packages ## as root: install, upgrade and remove the deb in clean chroots of Debian 12 and 13
+try-packages: packages ## as root: make the packages twice, the same bytes; install, upgrade and remove deb and rpm in clean chroots of Debian 12 and 13
+	@cp out/packages/SHA256SUMS out/once
+	packaging/build.sh $(NFPM)
+	cmp out/once out/packages/SHA256SUMS
 	packaging/try.sh bookworm trixie
 
 clean: ## remove what the other targets made, but not the compiled linters

@@ -1,9 +1,17 @@
 #!/bin/sh
-# As root: tries the deb of out/packages in clean chroots of Debian, as an administrator would: installs it, starts the
+# As root: tries the packages of out/packages in clean chroots of Debian, as an administrator would: installs the deb, starts the
 # service as its account with the unit's command, makes a promise over the socket as another user, installs it again over
-# the running service, removes it, and looks at what stays. Usage: packaging/try.sh SUITE...
+# the running service, removes it, and looks at what stays; then the same with the rpm, by rpm --root with its scriptlets. Needs mmdebstrap
+# and rpm, which it installs if CI is true. Usage: packaging/try.sh SUITE...
 set -eu
 deb=$(ls "$PWD"/out/packages/berth_*_"$(dpkg --print-architecture)".deb)
+rpm=$(ls "$PWD"/out/packages/berth-*."$(uname -m)".rpm)
+for tool in mmdebstrap rpm; do
+	command -v $tool >/dev/null && continue
+	[ "${CI-}" = true ] || { echo "try.sh: $tool is missing; apt-get install $tool" >&2; exit 2; }
+	apt="flock --no-fork ${TMPDIR:-/tmp}/berth-apt.lock apt-get" # of all tests that install something
+	{ $apt update && DEBIAN_FRONTEND=noninteractive $apt install -y --no-install-recommends $tool; } >&2
+done
 mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -m 1 '/debian/*$')
 for suite; do
 	root=$(mktemp -d /var/tmp/berth-package-XXXXXX)
@@ -14,9 +22,10 @@ for suite; do
 	cp "$deb" "$root/berth.deb"
 	cat >"$root/try" <<'END'
 set -eu
-say() { echo "  $*"; }
+kind=$1
+say() { echo "  $kind: $*"; }
 must() { "$@" || { echo "FAILED: $*" >&2; exit 1; }; }
-dpkg -i /berth.deb >/dev/null
+[ "$kind" = rpm ] || dpkg -i /berth.deb >/dev/null
 say "installed: $(berth version)"
 must getent passwd berth >/dev/null
 must test -s /usr/share/man/man1/berth-reserve.1.gz
@@ -43,11 +52,16 @@ start() {
 }
 must setpriv --reuid=berth --regid=berth --init-groups env STATE_DIRECTORY=/var/lib/berth $(sed -n 's/^ExecStartPre=//p' "$unit") >/dev/null
 start
-useradd -m alice
+[ "$kind" = rpm ] || useradd -m alice
 alice() { setpriv --reuid=alice --regid=alice --init-groups env -i HOME=/home/alice PATH="$PATH" berth "$@"; }
 say "alice, without a token: $(alice whoami)"
 alice reserve -n 4 -t 1h --start now+1h >/tmp/promise 2>&1 || { cat /tmp/promise >&2; exit 1; }
 id=$(sed -n 's/^reservation \([^ ]*\) .*/\1/p' /tmp/promise)
+if [ "$kind" = rpm ]; then
+	kill $service; wait $service
+	echo "$id" >/promised
+	exit 0
+fi
 dpkg -i /berth.deb >/dev/null
 must kill -0 $service
 kill $service; wait $service
@@ -65,10 +79,23 @@ dpkg -i /berth.deb >/dev/null
 start
 must alice show "$id" >/dev/null
 kill $service; wait $service
+dpkg -P berth
 say "removed, purged and installed again: journal and configuration stay, and the promise"
 END
 	echo "$suite"
-	chroot "$root" /bin/sh /try
+	chroot "$root" /bin/sh /try deb
+	rm -rf "$root/var/lib/berth" "$root/etc/berth"
+	chroot "$root" userdel berth
+	# Its requirements are those of a distribution of rpm, and its database knows none of this one.
+	rpm --root "$root" --nodeps --quiet -i "$rpm"
+	chroot "$root" /bin/sh /try rpm
+	rpm --root "$root" --nodeps --quiet -U --replacepkgs "$rpm"
+	rpm --root "$root" --nodeps -e berth
+	for kept in /var/lib/berth/journal.db /etc/berth/berth.yaml; do
+		[ -e "$root$kept" ] || { echo "FAILED: $kept is gone with the rpm" >&2; exit 1; }
+	done
+	[ ! -e "$root/usr/bin/berth" ] || { echo "FAILED: the rpm leaves /usr/bin/berth" >&2; exit 1; }
+	echo "  rpm: installed, upgraded and removed: journal and configuration stay"
 	umount "$root/proc"
 	rm -rf --one-file-system "$root"
 	trap - EXIT INT TERM

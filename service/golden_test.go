@@ -47,6 +47,8 @@ type golden struct {
 	Keys string `json:"keys,omitempty"`
 	// Hooks is the hash of the receivers of notices and what they are owed; empty if there are none.
 	Hooks string `json:"hooks,omitempty"`
+	// Maintenance is the hash of the maintenance that is known; empty if there is none.
+	Maintenance string `json:"maintenance,omitempty"`
 	// State is the hash of the engine's state, and Export that of the records as lines:
 	// what this version says of them.
 	State  string `json:"state"`
@@ -103,7 +105,10 @@ func goldenOf(t *testing.T, store journal.Store) (g golden) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.State, g.Cards, g.Keys, g.Hooks = core.engine.Hash(), cardsHash(t, core), keysHash(core), hooksHash(core)
+	g.State, g.Cards, g.Keys, g.Hooks, g.Maintenance = core.engine.Hash(), cardsHash(t, core), keysHash(core), hooksHash(core), maintenanceHash(core)
+	if maintenance := maintenanceHash(whole); maintenance != g.Maintenance {
+		t.Errorf("from the first record maintenance is %s, from the snapshot %s", maintenance, g.Maintenance)
+	}
 	if hooks := hooksHash(whole); hooks != g.Hooks {
 		t.Errorf("from the first record hooks are %s, from the snapshot %s", hooks, g.Hooks)
 	}
@@ -168,11 +173,19 @@ func keysHash(c *Core) string {
 }
 
 func hooksHash(c *Core) string {
+	return listHash(c.savedHooks(), func(c *wire.Coder, h *savedHook) { h.code(c) })
+}
+
+func maintenanceHash(c *Core) string {
+	return listHash(c.savedMaintenance(), func(c *wire.Coder, m *Maintenance) { m.code(c) })
+}
+
+// listHash returns the hash of a list as it is written; empty if it is.
+func listHash[T any](list []T, code func(*wire.Coder, *T)) string {
 	sum := sha256.New()
-	list := c.savedHooks()
 	for i := range list {
 		w := wire.Writer(nil)
-		list[i].code(w)
+		code(w, &list[i])
 		_, _ = sum.Write(w.Bytes()) // a hash takes everything
 	}
 	if len(list) == 0 {
@@ -261,8 +274,8 @@ func TestGoldenJournalsAreReadAsEver(t *testing.T) {
 			}
 		})
 	}
-	if len(inputs) != hookInput {
-		t.Errorf("forms of inputs in all of them: %v, want 1 to %d", slices.Sorted(maps.Keys(inputs)), hookInput)
+	if len(inputs) != maintenanceInput {
+		t.Errorf("forms of inputs in all of them: %v, want 1 to %d", slices.Sorted(maps.Keys(inputs)), maintenanceInput)
 	}
 }
 
@@ -394,6 +407,7 @@ func (w *goldenWriter) write() {
 				{ID: "h2", Form: ChatForm, Host: "chat.example.org", Kinds: everyKind(), Site: "managed", Text: "{link} {kind}", Created: w.now, Rotated: w.now, Parent: "socket", Sites: "managed,plain"},
 				{ID: "h3", User: "ann", Form: WebhookForm, Kinds: []notice.Kind{notice.Granted}},
 			}})
+			w.maintain()
 			w.move()
 		}
 		w.send()
@@ -414,6 +428,10 @@ func (w *goldenWriter) write() {
 			if err != nil {
 				w.t.Fatal(err)
 			}
+			w.maintenance(&maintenanceNews{by: Origin{User: "olga", Role: Operator, Token: "t2"}, removed: "disks"})
+			less := *w.core.maintenance["cooling"]
+			less.Times = less.Times[1:]
+			w.maintenance(&maintenanceNews{by: Origin{User: "olga", Role: Operator}, removed: "cooling", put: &less})
 		}
 	}
 	for _, gone := range []bool{false, true} {
@@ -431,8 +449,8 @@ func (w *goldenWriter) write() {
 	if s := w.core.hooks.byID["h1"]; len(s.owed) == 0 || len(s.dead) == 0 || len(s.done) == 0 || w.timely == 0 {
 		w.t.Errorf("hook h1 waits for %d notices, %d are dead, %d done, and %d were by the time; want some of each", len(s.owed), len(s.dead), len(s.done), w.timely)
 	}
-	if whole, err := history(context.Background(), w.store); err != nil || hooksHash(whole) != hooksHash(w.core) {
-		w.t.Errorf("hooks are others when the records are followed (%v)", err)
+	if whole, err := history(context.Background(), w.store); err != nil || hooksHash(whole) != hooksHash(w.core) || maintenanceHash(whole) != maintenanceHash(w.core) {
+		w.t.Errorf("hooks or maintenance are others when the records are followed (%v)", err)
 	}
 	if w.told == 0 || w.hauled == 0 || w.seriesTold == 0 || w.foreseen == 0 {
 		w.t.Errorf("%d answers are about workflows, %d about series, %d tasks move data, %d events cost jobs something; want some", w.told, w.seriesTold, w.hauled, w.foreseen)
@@ -447,6 +465,24 @@ func everyKind() (list []notice.Kind) {
 }
 
 func (w *goldenWriter) hook(n *hookNews) { w.append(w.core.hookRecord(w.now, n)) }
+
+func (w *goldenWriter) maintenance(n *maintenanceNews) {
+	w.append(w.core.maintenanceRecord(w.now, n))
+}
+
+// maintain adds maintenance of all nodes and of some, that repeats and that does not, and is over at once.
+func (w *goldenWriter) maintain() {
+	by, day := Origin{User: "olga", Role: Operator, Token: "t2", Address: "10.0.0.1", Request: "r1"}, berth.Duration(86_400)
+	cooling := Maintenance{Name: "cooling", Site: "managed", Rule: "every day", Zone: "Europe/Berlin", Reason: "pumps", By: "olga", Created: w.now}
+	for n := range 400 {
+		cooling.Times = append(cooling.Times, berth.Interval{Start: w.now.Add(berth.Duration(n) * day), End: w.now.Add(berth.Duration(n)*day + 3600)})
+	}
+	disks := Maintenance{Name: "disks", Site: "managed", Nodes: []string{"n1", "n2"}, Times: cooling.Times[:1], By: "olga", Created: w.now}
+	short := Maintenance{Name: "short", Site: "plain", Times: []berth.Interval{{Start: w.now, End: w.now + 1}}, By: "olga", Created: w.now}
+	for _, m := range []*Maintenance{&cooling, &disks, &short} {
+		w.maintenance(&maintenanceNews{by: by, put: m})
+	}
+}
 
 // send has notices be due by the time, tried, delivered, given up and sent again.
 func (w *goldenWriter) send() {

@@ -33,6 +33,8 @@ type Maintenance struct {
 const (
 	// maxMaintenance is how many there are at most, those included that were over lately.
 	maxMaintenance = 512
+	// maxMaintenanceTimes is how many times all of it has together: each that is near is an outage.
+	maxMaintenanceTimes = 20_000
 	// maxReason is how many bytes a reason has at most.
 	maxReason = 200
 )
@@ -156,6 +158,14 @@ func (c *Core) noteMaintenance(at berth.Time, n *maintenanceNews) {
 	}
 }
 
+// maintenanceTimes returns how many times all maintenance has.
+func (c *Core) maintenanceTimes() (n int) {
+	for _, m := range c.maintenance {
+		n += len(m.Times)
+	}
+	return n
+}
+
 // savedMaintenance returns all maintenance, by name.
 func (c *Core) savedMaintenance() (list []Maintenance) {
 	for _, name := range slices.Sorted(maps.Keys(c.maintenance)) {
@@ -248,8 +258,9 @@ func (h *Host) AddMaintenance(ctx context.Context, ask Ask, m Maintenance, try b
 		case was != nil && !was.same(&m):
 			give(answer{}, berth.Errorf(berth.Conflict, "name", "there is maintenance %s already, of %s; choose another name, or remove that", was.Name, was.Site))
 			return
-		case was == nil && len(h.core.maintenance) >= maxMaintenance:
-			give(answer{}, berth.Errorf(berth.Conflict, "maintenance", "there are %d, which is the most there can be; berth maintenance remove ends one", maxMaintenance))
+		case was == nil && (len(h.core.maintenance) >= maxMaintenance || h.core.maintenanceTimes()+len(m.Times) > maxMaintenanceTimes):
+			give(answer{}, berth.Errorf(berth.Conflict, "maintenance", "there can be %d with %d times together, and there are %d with %d; berth maintenance remove ends one",
+				maxMaintenance, maxMaintenanceTimes, len(h.core.maintenance), h.core.maintenanceTimes()))
 			return
 		case was != nil:
 			m = *was

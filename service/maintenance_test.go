@@ -204,6 +204,29 @@ func TestMaintenanceThatIsWrong(t *testing.T) {
 				t.Errorf("removed by %s: %v; want %s", c.by.By.User, err, c.code)
 			}
 		}
+		full := good
+		for n := range berth.Time(1000) {
+			full.Times = append(full.Times, berth.Interval{Start: now + 1_000_000 + 604_800*n, End: now + 1_000_010 + 604_800*n})
+		}
+		full.Times = full.Times[1:]
+		added := 0
+		for ; added < 100; added++ {
+			full.Name = fmt.Sprint("full-", added)
+			if _, _, err := w.host.AddMaintenance(t.Context(), root, full, false); err != nil {
+				if codeOf(err) != berth.Conflict || !strings.Contains(err.Error(), "512 with 20000 times together") {
+					t.Error(err)
+				}
+				break
+			}
+		}
+		if added != 19 { // there is one time beside
+			t.Errorf("%d of 1,000 times are taken", added)
+		}
+		for n := range added {
+			if err := w.host.RemoveMaintenance(t.Context(), root, fmt.Sprint("full-", n), 0); err != nil {
+				t.Error(err)
+			}
+		}
 		if list, err := w.host.ListMaintenance(t.Context(), root.By); err != nil || len(list) != 1 || list[0].Name != "good" {
 			t.Errorf("%+v, %v", list, err)
 		}
