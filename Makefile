@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help packages try-packages build web web-dev cross run demo pictures simulate test race slurms test-long flood fuzz bench bench-calendar bench-workflow bench-service bench-web mutants lint vulncheck fmt docs clean
+.PHONY: help packages try-packages build web web-dev cross run demo pictures simulate test race slurms test-long flood fuzz bench bench-all bench-calendar bench-sim bench-workflow bench-service bench-web mutants lint vulncheck fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -33,7 +33,7 @@ LONGEST = ./service ./cmd/berth ./site/slurm
 # Tests that only compute: they wait for nothing and no one, so they get the processors while others wait for clusters,
 # browsers and clocks, and take nothing from those.
 COMPUTE = ./reproduce ./engine/... ./calendar/... ./policy ./workflow/... ./planning ./sim ./scenario ./lab ./advise ./forecast ./measure ./check ./workload \
-	./internal/mutants ./internal/lint ./internal/calendarbench ./internal/workflowbench
+	./internal/mutants ./internal/lint ./internal/calendarbench ./internal/workflowbench ./internal/performance
 
 help: ## list the targets
 	@awk -F ' *##+ *' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -135,19 +135,33 @@ bench: $(BENCHSTAT) ## measure BENCH (all) COUNT (6) times into out/bench.txt; B
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./... > out/bench.txt || { cat out/bench.txt; exit 1; }
 	$(BENCHSTAT) $(BASE) out/bench.txt
 
+# What these measure they also put into docs/performance/measurements.json, with the commit: without changes that are not
+# committed, and on a quiet machine. Then the page is made anew.
+RECORDED = go run ./internal/performance/page
+
+bench-all: bench-calendar bench-sim bench-workflow bench-service bench-web ## all tables of docs/performance.md that a command measures (two hours)
+
+bench-sim: build ## berth sim, file to result: time and memory of whole processes
+	go run ./internal/simbench -record
+	$(RECORDED)
+
 bench-workflow: ## the planners' table of docs/performance.md, beside their plain forms
-	go run ./internal/workflowbench
+	go run ./internal/workflowbench -record
+	$(RECORDED)
 
 bench-service: ## the service's table of docs/performance.md
-	go test -count=1 -v -timeout 60m ./internal/servicebench -run Table -servicebench.full
+	go test -count=1 -v -timeout 60m ./internal/servicebench -run Table -servicebench.full -servicebench.record
+	$(RECORDED)
 
 bench-web: ## the pages' table of docs/performance.md, in a real Chromium beside vis-timeline and plain canvas (needs Node)
 	cd web/ui && npm ci --ignore-scripts --no-audit --no-fund
 	cd web/bench && npm ci --ignore-scripts --no-audit --no-fund
-	BERTH_REQUIRE=browser go test -count=1 -v -timeout 30m ./internal/demo -run TestTable -demo.bench
+	BERTH_REQUIRE=browser go test -count=1 -v -timeout 30m ./internal/demo -run TestTable -demo.bench -demo.record
+	$(RECORDED)
 
 bench-calendar: ## the table of docs/performance.md: every form of the calendar, row by row
-	go run ./internal/calendarbench
+	go run ./internal/calendarbench -record
+	$(RECORDED)
 
 mutants: ## change the deciding rooms in 200 places; each change must fail a test (MUTANTS="-packages policy -n 40")
 	go run ./internal/mutants $(MUTANTS)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"container/heap"
+	"slices"
 	"testing"
 
 	"github.com/berth-hpc/berth/calendar"
@@ -49,5 +50,15 @@ func TestRowsAtTheirSmallestSize(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A row of the page is what was measured, in the columns of the table.
+func TestRowsForThePage(t *testing.T) {
+	r := rows()[1]
+	got := r.cells(&figures{fill: 1908250.6, steady: 1081373, perLive: 29.6, starts: 17}, &figures{fill: 867, done: 6976, within: 1})
+	want := []string{r.name(), "1,500,000", "1,908,251", "1,081,373", "30", "867 (first 6,976)", "17"}
+	if !slices.Equal(got, want) || len(got) != len(recorded.Columns) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -3,11 +3,12 @@
 // admissions per second of CPU time on one core (admit = find + add), filling
 // an empty calendar and in the steady state, with memory per live booking and
 // the sum of all starts as the proof that the work is the same. It prints one
-// table; make bench-calendar runs it.
+// table, which -record puts into docs/performance too; make bench-calendar runs it.
 package main
 
 import (
 	"container/heap"
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -20,34 +21,47 @@ import (
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/calendar/calendartest"
 	"github.com/berth-hpc/berth/internal/cputime"
+	"github.com/berth-hpc/berth/internal/performance"
 )
 
 func main() {
 	only := flag.String("row", "", "only rows whose name contains this")
 	patience := flag.Duration("cap", 5*time.Second, "how long the plain form may work at each half of a row")
+	record := flag.Bool("record", false, "put the rows into docs/performance of the module in which it runs")
 	flag.Parse()
 	runtime.GOMAXPROCS(1)
-	if err := table(*only, *patience); err != nil {
+	if err := table(*only, *patience, *record); err != nil {
 		fmt.Fprintln(os.Stderr, "calendarbench:", err)
 		os.Exit(1)
 	}
 }
 
-func table(only string, patience time.Duration) error {
+func table(only string, patience time.Duration, record bool) error {
+	var cells [][]string
 	fmt.Printf("%s, %s, CPU time of the whole process, GOMAXPROCS=1\n", runtime.Version(), cputime.Processor())
 	fmt.Printf("%-58s %-6s %11s %11s %11s %8s  %s\n", "row", "form", "goal/s", "fill/s", "steady/s", "B/live", "sum of starts")
 	for _, r := range rows() {
 		if !strings.Contains(r.name(), only) {
 			continue
 		}
+		of := map[string]*figures{}
 		for _, form := range calendar.Forms {
 			limit := time.Duration(0)
 			if form.Name == "plain" {
 				limit = patience
 			}
-			if err := measure(&r, form, limit); err != nil {
+			got, err := measure(&r, form, limit)
+			if err != nil {
 				return fmt.Errorf("%s, %s: %w", r.name(), form.Name, err)
 			}
+			got.print(&r, form.Name)
+			of[form.Name] = got
+		}
+		cells = append(cells, r.cells(of["fast"], of["plain"]))
+	}
+	if record {
+		if err := performance.Put(context.Background(), ".", &recorded, cells); err != nil {
+			return err
 		}
 	}
 	if strings.Contains("draft", only) {
@@ -60,62 +74,111 @@ func table(only string, patience time.Duration) error {
 	return nil
 }
 
-// measure runs one row on one form and prints its line. A limit above 0 ends
-// each half when it has taken that long; the line then says how far it came.
-func measure(r *row, form calendar.Form, limit time.Duration) error {
+// recorded is the table of docs/performance.md.
+var recorded = performance.Table{
+	Name: "calendars", Packages: []string{"calendar", "policy"},
+	Columns: []string{"row, live bookings", "goal /s", "fill /s", "steady /s", "bytes a booking", "plain, fill /s", "sum of starts"},
+}
+
+// figures are what was measured of one row on one form.
+type figures struct {
+	fill, steady float64 // admissions per second; steady is 0 where there is none
+	perLive      float64 // bytes
+	starts       int64
+	done         int           // requests admitted while filling
+	within       time.Duration // 0 if all of them were
+}
+
+// measure runs one row on one form. A limit above 0 ends
+// each half when it has taken that long.
+func measure(r *row, form calendar.Form, limit time.Duration) (*figures, error) {
 	before := heapInUse()
 	u := r.begin(form)
 	overhead := heapInUse() - before // of the requests
 	stream := &running{}
-	note := ""
+	var f figures
 
-	began, done := cputime.Used(), 0
-	for ; done < r.workload.Requests; done++ {
-		if limit > 0 && done%64 == 0 && cputime.Used()-began > limit {
-			note = fmt.Sprintf("  (%d of %d in %s)", done, r.workload.Requests, limit)
+	began := cputime.Used()
+	for ; f.done < r.workload.Requests; f.done++ {
+		if limit > 0 && f.done%64 == 0 && cputime.Used()-began > limit {
+			f.within = limit
 			break
 		}
 		if r.workload.Mode == calendartest.Stream {
 			if err := stream.giveBack(u); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if err := u.admit(); err != nil {
-			return err
+			return nil, err
 		}
 		if r.workload.Mode == calendartest.Stream {
-			heap.Push(stream, ending{u.live[done].End, done})
+			heap.Push(stream, ending{u.live[f.done].End, f.done})
 		}
 	}
-	fill := float64(u.admitted) / (cputime.Used() - began).Seconds()
-	starts := u.starts
+	f.fill = float64(u.admitted) / (cputime.Used() - began).Seconds()
+	f.starts = u.starts
 	live := u.admitted - stream.over
-	perLive := float64(heapInUse()-before-overhead) / float64(live)
+	f.perLive = float64(heapInUse()-before-overhead) / float64(live)
 	runtime.KeepAlive(u)
 
-	steady := "-"
-	if r.workload.Mode != calendartest.Stream && note == "" {
-		admitted := u.admitted
-		began = cputime.Used()
-		for i := range r.steps {
-			if limit > 0 && i%64 == 0 && cputime.Used()-began > limit {
-				break
-			}
-			if err := u.drop(i); err != nil {
-				return err
-			}
-			if err := u.admit(); err != nil {
-				return err
-			}
-		}
-		steady = fmt.Sprintf("%.0f", float64(u.admitted-admitted)/(cputime.Used()-began).Seconds())
+	if r.workload.Mode == calendartest.Stream || f.within > 0 {
+		return &f, nil
 	}
-	goal := "-"
+	admitted := u.admitted
+	began = cputime.Used()
+	for i := range r.steps {
+		if limit > 0 && i%64 == 0 && cputime.Used()-began > limit {
+			break
+		}
+		if err := u.drop(i); err != nil {
+			return nil, err
+		}
+		if err := u.admit(); err != nil {
+			return nil, err
+		}
+	}
+	f.steady = float64(u.admitted-admitted) / (cputime.Used() - began).Seconds()
+	return &f, nil
+}
+
+// print prints the line of a row on a form.
+func (f *figures) print(r *row, form string) {
+	goal, steady, note := "-", "-", ""
 	if r.goal > 0 {
 		goal = fmt.Sprintf("%.0f", r.goal)
 	}
-	fmt.Printf("%-58s %-6s %11s %11.0f %11s %8.0f  %d%s\n", r.name(), form.Name, goal, fill, steady, perLive, starts, note)
-	return nil
+	if f.steady > 0 {
+		steady = fmt.Sprintf("%.0f", f.steady)
+	}
+	if f.within > 0 {
+		note = fmt.Sprintf("  (%d of %d in %s)", f.done, r.workload.Requests, f.within)
+	}
+	fmt.Printf("%-58s %-6s %11s %11.0f %11s %8.0f  %d%s\n", r.name(), form, goal, f.fill, steady, f.perLive, f.starts, note)
+}
+
+// cells returns the row as the page shows it.
+func (r *row) cells(fast, plain *figures) []string {
+	goal, steady, then := "", "", thousands(plain.fill)
+	if r.goal > 0 {
+		goal = thousands(r.goal)
+	}
+	if fast.steady > 0 {
+		steady = thousands(fast.steady)
+	}
+	if plain.within > 0 {
+		then += fmt.Sprintf(" (first %s)", thousands(float64(plain.done)))
+	}
+	return []string{r.name(), goal, thousands(fast.fill), steady, fmt.Sprintf("%.0f", fast.perLive), then, fmt.Sprint(fast.starts)}
+}
+
+// thousands writes a number, rounded, with a comma between groups of three digits.
+func thousands(x float64) string {
+	digits := fmt.Sprintf("%.0f", x)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }
 
 // drafts times a draft of a hundred bookings, undone, on a calendar with a

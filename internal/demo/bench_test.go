@@ -18,10 +18,19 @@ import (
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/internal/browser"
 	"github.com/berth-hpc/berth/internal/demo"
+	"github.com/berth-hpc/berth/internal/performance"
 	"github.com/berth-hpc/berth/service"
 )
 
-var bench = flag.Bool("demo.bench", false, "measure the pages in a browser and print the table of docs/performance.md")
+var (
+	bench  = flag.Bool("demo.bench", false, "measure the pages in a browser and print the table of docs/performance.md")
+	record = flag.Bool("demo.record", false, "with -demo.bench: put the rows into docs/performance too")
+)
+
+// recorded is the table of docs/performance.md.
+var recorded = performance.Table{
+	Name: "pages-measured", Packages: []string{"web/ui/...", "api", "service"}, Columns: []string{"what", "budget", "median / 95th percentile"},
+}
 
 // crowd shows a pool with more bars than the service's, which it would take minutes to
 // promise.
@@ -69,8 +78,9 @@ func (f figures) String() string {
 
 // benchTable gathers rows: what, the budget, what was measured.
 type benchTable struct {
-	t    *testing.T
-	text strings.Builder
+	t     *testing.T
+	text  strings.Builder
+	cells [][]string
 }
 
 // add adds a row. What is above its budget by half fails.
@@ -87,6 +97,7 @@ func (b *benchTable) add(what, unit string, budget float64, measured figures) {
 	if len(measured) == 1 {
 		text = fmt.Sprintf("%.1f", measured[0])
 	}
+	b.cells = append(b.cells, []string{what, limit, text + " " + unit})
 	line := fmt.Sprintf("| %s | %s | %s %s |\n", what, limit, text, unit)
 	fmt.Fprint(&b.text, line)
 	b.t.Log(strings.TrimSpace(line))
@@ -182,6 +193,11 @@ func TestTable(t *testing.T) {
 	}
 	measureLive(t, b, table)
 	fmt.Printf("\n| what | budget | p50 / p95 |\n|---|---|---|\n%s\n", table.text.String())
+	if *record && !t.Failed() {
+		if err := performance.Put(t.Context(), root, &recorded, table.cells); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // measurePage measures the harbour with n bars.

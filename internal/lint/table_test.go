@@ -78,8 +78,11 @@ var table = []room{
 	{path: "web"},
 	{path: "internal/browser"}, // imported by tests only
 	{path: "internal/cputime"},
-	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy", "internal/cputime"}},
-	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime"}},
+	{path: "internal/performance", imports: []string{"."}},
+	{path: "internal/performance/page", imports: []string{"internal/performance"}},
+	{path: "internal/simbench", imports: []string{"internal/cputime", "internal/performance"}},
+	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy", "internal/cputime", "internal/performance"}},
+	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime", "internal/performance"}},
 	{path: "sim", imports: []string{".", "internal/stream", "calendar", "policy", "workflow", "engine", "engine/change", "workload", "measure"}},
 	{path: "planning", imports: []string{".", "calendar", "workflow", "workload", "sim"}},
 	{path: "internal/sweep", imports: []string{"."}},

@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,9 +24,18 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/performance"
 )
 
-var full = flag.Bool("servicebench.full", false, "measure at full size and print the table")
+var (
+	full   = flag.Bool("servicebench.full", false, "measure at full size and print the table")
+	record = flag.Bool("servicebench.record", false, "with -servicebench.full: put the rows into docs/performance too")
+)
+
+// recorded is the table of docs/performance.md.
+var recorded = performance.Table{
+	Name: "service", Packages: []string{"calendar", "engine/...", "journal/...", "service", "api/...", "site/slurm"}, Columns: []string{"work", "goal", "measured"},
+}
 
 // sizes is how much work the rows are.
 type sizes struct {
@@ -125,6 +135,36 @@ func TestTable(t *testing.T) {
 	}
 	if *full {
 		fmt.Print(lines)
+	}
+	if *full && *record && !t.Failed() {
+		if err := performance.Put(t.Context(), filepath.Join("..", ".."), &recorded, lines.cells()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// cells returns the lines as the page shows them. A line that belongs to the one above it, which
+// begins with spaces, is named with that.
+func (t table) cells() [][]string {
+	var cells [][]string
+	above := ""
+	for _, l := range t {
+		work, belongs := strings.CutPrefix(l.work, "  ")
+		if belongs {
+			work = above + ": " + work
+		} else {
+			above = work
+		}
+		cells = append(cells, []string{work, l.goal, l.got})
+	}
+	return cells
+}
+
+func TestLinesForThePage(t *testing.T) {
+	lines := table{{"offers", "1/s", "2/s"}, {"  without the API", "", "3/s"}, {"restart", "5 s", "4 s"}}
+	want := [][]string{{"offers", "1/s", "2/s"}, {"offers: without the API", "", "3/s"}, {"restart", "5 s", "4 s"}}
+	if got := lines.cells(); !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth/internal/cputime"
+	"github.com/berth-hpc/berth/internal/performance"
 )
 
 func main() {
@@ -23,6 +25,7 @@ func main() {
 	flag.DurationVar(&m.least, "time", 500*time.Millisecond, "how long a form is run at least; the shortest time counts")
 	flag.DurationVar(&m.patience, "cap", 20*time.Second, "the longest that the plain form may be expected to take for a row")
 	own := flag.Bool("own", false, "compare the plans instead: turn-around, CPU-hours, tightest deadlines")
+	flag.BoolVar(&m.record, "record", false, "put the rows into docs/performance of the module in which it runs")
 	var e experiment
 	flag.IntVar(&e.each, "instances", 5, "with -own: workflows and bookings drawn for each scenario")
 	flag.IntVar(&e.stride, "every", 1, "with -own: take only every n-th scenario")
@@ -43,6 +46,7 @@ func main() {
 type meter struct {
 	only            string
 	least, patience time.Duration
+	record          bool
 }
 
 // shortest returns the least CPU time of some runs.
@@ -71,6 +75,17 @@ func (m *meter) row(guess int, work func(plain bool) error) (fast, plain time.Du
 	plain, err = m.shortest(func() error { return work(true) })
 	return fast, plain, err
 }
+
+// put puts the rows of a table into docs/performance, if asked for.
+func (m *meter) put(name string, columns []string, cells [][]string) error {
+	if !m.record || len(cells) == 0 {
+		return nil
+	}
+	return performance.Put(context.Background(), ".", &performance.Table{Name: name, Packages: []string{"calendar", "workflow"}, Columns: columns}, cells)
+}
+
+// printRow prints a line of a table.
+func printRow(cells []string) { fmt.Println("| " + strings.Join(cells, " | ") + " |") }
 
 func (m *meter) tables(folder string) error {
 	fmt.Printf("%s, %s, CPU time of the process in ms, the shortest of the runs of half a second; GOMAXPROCS=1\n", runtime.Version(), cputime.Processor())

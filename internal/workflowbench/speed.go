@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -159,7 +160,11 @@ func (m *meter) goals(folder string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n| work | reach | ours | plain | ratio |\n|---|---|---|---|---|\n")
+	columns := []string{"work", "reach", "ours", "plain", "plain/ours"}
+	fmt.Println()
+	printRow(columns)
+	fmt.Println(strings.Repeat("|---", len(columns)) + "|")
+	var cells [][]string
 	for _, g := range append(goals, large...) {
 		if !m.wanted(g.name) {
 			continue
@@ -168,7 +173,12 @@ func (m *meter) goals(folder string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", g.name, err)
 		}
-		fmt.Printf("| %s | %g | %s | %s | %s |\n", g.name, g.ms, ms(fast), ms(plain), times(fast, plain))
+		row := []string{g.name, fmt.Sprintf("%g", g.ms), ms(fast), ms(plain), times(fast, plain)}
+		printRow(row)
+		cells = append(cells, row)
+	}
+	if err := m.put("planners", columns, cells); err != nil {
+		return err
 	}
 	most, err := mostMemory()
 	if err != nil {
@@ -187,29 +197,38 @@ func (m *meter) paperTables(folder string) error {
 		return err
 	}
 	for _, table := range []struct {
-		name, by string
-		sizes    []size
-		rows     []published
+		name, on, by string
+		sizes        []size
+		rows         []published
 	}{
-		{"Table 9", "n", []size{{10, .5}, {25, .5}, {50, .5}, {75, .5}, {100, .5}}, table9},
-		{"Table 10", "density", []size{{50, .1}, {50, .3}, {50, .5}, {50, .7}, {50, .9}}, table10},
+		{"Table 9", "planners-by-tasks", "n", []size{{10, .5}, {25, .5}, {50, .5}, {75, .5}, {100, .5}}, table9},
+		{"Table 10", "planners-by-density", "density", []size{{50, .1}, {50, .3}, {50, .5}, {50, .7}, {50, .9}}, table10},
 	} {
 		if !m.wanted(table.name) {
 			continue
 		}
-		fmt.Printf("\n%s, ms: of the paper / its steps here / ours\n\n| planner |", table.name)
+		columns := []string{"planner"}
 		for _, at := range table.sizes {
 			if table.by == "n" {
-				fmt.Printf(" %d |", at.tasks)
+				columns = append(columns, fmt.Sprint(at.tasks))
 			} else {
-				fmt.Printf(" %g |", at.density)
+				columns = append(columns, fmt.Sprint(at.density))
 			}
 		}
-		fmt.Println("\n|---|" + strings.Repeat("---|", len(table.sizes)))
+		fmt.Printf("\n%s, ms: of the paper / its steps here / ours\n\n", table.name)
+		printRow(columns)
+		fmt.Println(strings.Repeat("|---", len(columns)) + "|")
+		var cells [][]string
 		for _, r := range table.rows {
-			if err := m.paperRow(s, r, table.sizes); err != nil {
+			row, err := m.paperRow(s, r, table.sizes)
+			if err != nil {
 				return fmt.Errorf("%s: %w", table.name, err)
 			}
+			printRow(row)
+			cells = append(cells, row)
+		}
+		if err := m.put(table.on, columns, cells); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -248,27 +267,23 @@ var (
 	}
 )
 
-func (m *meter) paperRow(s setting, r published, sizes []size) error {
-	fmt.Printf("| %s |", r.planner)
+// paperRow measures a row of a table of the paper.
+func (m *meter) paperRow(s setting, r published, sizes []size) ([]string, error) {
+	cells := []string{r.planner}
 	for k, at := range sizes {
 		w, err := daggen(at.tasks, at.density, 1)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		work, err := planning(s.problem(w), named(r.planner))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		fast, plain, err := m.row(1, work)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		paper := r.paper[k]
-		if paper == "" {
-			paper = "?"
-		}
-		fmt.Printf(" %s / %s / %s |", paper, ms(plain), ms(fast))
+		cells = append(cells, fmt.Sprintf("%s / %s / %s", cmp.Or(r.paper[k], "?"), ms(plain), ms(fast)))
 	}
-	fmt.Println()
-	return nil
+	return cells, nil
 }
