@@ -84,6 +84,7 @@ var table = []room{
 	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy", "internal/cputime", "internal/performance"}},
 	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime", "internal/performance"}},
 	{path: "sim", imports: []string{".", "internal/stream", "calendar", "policy", "workflow", "engine", "engine/change", "workload", "measure"}},
+	{path: "internal/federation", pure: true, imports: []string{".", "engine", "engine/change"}},
 	{path: "planning", imports: []string{".", "calendar", "workflow", "workload", "sim"}},
 	{path: "internal/sweep", imports: []string{"."}},
 	{path: "internal/chart", imports: []string{".", "internal/pen"}},
