@@ -136,7 +136,7 @@ func New(o Options) http.Handler {
 	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: nil, ErrorHandling: promhttp.ContinueOnError})
 	if o.MetricsToken {
 		open := metrics
-		metrics = a.handler(&endpoint{id: "metrics", role: service.Viewer, do: func(c *call) error {
+		metrics = a.handler(&endpoint{id: "metrics", method: http.MethodGet, role: service.Viewer, do: func(c *call) error {
 			open.ServeHTTP(c.w, c.r)
 			return nil
 		}})
@@ -238,6 +238,9 @@ func (c *call) serve(e *endpoint) error {
 		if err := c.identify(e.role); err != nil {
 			return err
 		}
+		if held := c.token.Scopes; !e.anyScope && !held.Has(e.scopes()) {
+			return beyondScope(held, e.scopes())
+		}
 	}
 	defer c.rest()
 	if err := c.elsewhere(e); err != nil {
@@ -320,7 +323,10 @@ func (c *call) identify(least service.Role) error {
 	if entry.ExpiredAt(c.Now()) {
 		return &statusError{http.StatusUnauthorized, expired(&entry)}
 	}
-	by := entry.Principal()
+	by, err := c.standings().narrowed(c.r.Context(), &entry)
+	if err != nil {
+		return c.unidentified(err)
+	}
 	if entry.OfMachine() { // the roles may be others than when the session was opened
 		caller, err := c.ways.Named(c.r.Context(), entry.User)
 		if err != nil {
@@ -345,6 +351,14 @@ func (c *call) identify(least service.Role) error {
 		return berth.Errorf(berth.Denied, "role", "a %s may not do this; it takes the role of %s", by.Role, least)
 	}
 	return nil
+}
+
+// beyondScope is the error about a call with a token of some scopes that takes others.
+func beyondScope(held, wanted token.Scopes) error {
+	if wanted.All() {
+		return berth.Errorf(berth.Denied, "scope", "the token is for %s alone; this takes one of all scopes", held)
+	}
+	return berth.Errorf(berth.Denied, "scope", "the token is for %s alone; this takes %s", held, wanted)
 }
 
 // unidentified is the error about a call by an unknown caller. A credential that is no

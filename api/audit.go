@@ -63,7 +63,7 @@ func (c *call) audit() error {
 	for i := range list {
 		a := &list[i]
 		f.Records[i] = form.Audited{
-			Number: a.Number, At: form.TimeOf(a.At), User: a.By.User, Role: string(a.By.Role), Token: a.By.Token, Address: a.By.Address, Call: a.By.Request, Kind: string(a.Kind), ID: a.ID,
+			Number: a.Number, At: form.TimeOf(a.At), User: a.By.User, Role: string(a.By.Role), Token: a.By.Token, Scopes: a.By.Scopes, Address: a.By.Address, Call: a.By.Request, Kind: string(a.Kind), ID: a.ID,
 		}
 	}
 	if next > 0 {

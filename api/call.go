@@ -99,7 +99,7 @@ func (e *statusError) Unwrap() error { return e.err }
 // ask returns what the headers say about an action: its key, and which version
 // the client has seen.
 func (c *call) ask() (service.Ask, error) {
-	a := service.Ask{By: c.by, Key: c.r.Header.Get("Idempotency-Key"), Token: c.token.ID, Address: c.address(), Request: c.id}
+	a := service.Ask{By: c.by, Key: c.r.Header.Get("Idempotency-Key"), Token: c.token.ID, Scopes: c.token.Scopes.String(), Address: c.address(), Request: c.id}
 	if a.Key != "" {
 		if len(a.Key) > maxKey || strings.ContainsFunc(a.Key, func(r rune) bool { return r < 0x20 || r > 0x7e }) {
 			return a, berth.Errorf(berth.Invalid, "Idempotency-Key", "%.40q; want at most %d printable ASCII characters", a.Key, maxKey)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/internal/icalendar"
 	"github.com/berth-hpc/berth/service"
 )
@@ -15,6 +16,8 @@ type endpoint struct {
 	id           string
 	about        string
 	role         service.Role // the least that will do; empty lets everybody
+	scope        token.Scopes // that the token has to be good for; none is read for what is looked at, else a token of all scopes
+	anyScope     bool         // the token may be good for whichever scope
 	body         *schema      // nil if there is none
 	bare         bool         // does without the body too
 	sends        string       // the media type of a body that is no JSON, which it reads itself
@@ -33,6 +36,14 @@ type endpoint struct {
 // pattern is the path as routes have it, whose last part is matched whole.
 func (e *endpoint) pattern() string { return strings.TrimSuffix(e.path, feedEnd) }
 
+// scopes is what the token of a caller has to be good for.
+func (e *endpoint) scopes() token.Scopes {
+	if e.scope == 0 && e.method == http.MethodGet {
+		return token.ScopeRead
+	}
+	return e.scope
+}
+
 // param is a parameter of a query.
 type param struct {
 	name  string
@@ -44,23 +55,23 @@ type param struct {
 // because what is done refers to it.
 var endpoints = []endpoint{
 	{
-		method: http.MethodPost, path: "/v1/requests", id: "request", role: service.User,
+		method: http.MethodPost, path: "/v1/requests", id: "request", role: service.User, scope: token.ScopeReserve,
 		about: "Request a reservation, or an array of them. A refusal is an answer too: it has a reason, and offers that can be held.",
 		body:  object(submitBody), keyed: true, status: http.StatusCreated, answer: form.Answer{}, do: (*call).request,
 	},
 	{
-		method: http.MethodPost, path: "/v1/offers", id: "offers", role: service.User,
+		method: http.MethodPost, path: "/v1/offers", id: "offers", role: service.User, scope: token.ScopeRead,
 		about: "List offers for a request without making it.",
 		body:  object(requestBody), params: []param{mostParam}, status: http.StatusOK, answer: form.Offers{}, do: (*call).offers,
 	},
 	{
-		method: http.MethodPost, path: "/v1/rectangles", id: "rectangles", role: service.User,
+		method: http.MethodPost, path: "/v1/rectangles", id: "rectangles", role: service.User, scope: token.ScopeRead,
 		about: "List when a request of one part would be promised now, by pool and variant, and what is short at other times and until when, without making it. " +
 			"Nothing is held, and what others are promised meanwhile may be in it or not.",
 		body: object(requestBody), params: rectanglesParams, status: http.StatusOK, answer: form.Rectangles{}, do: (*call).rectangles,
 	},
 	{
-		method: http.MethodPost, path: "/v1/offers/{id}/hold", id: "hold", role: service.User,
+		method: http.MethodPost, path: "/v1/offers/{id}/hold", id: "hold", role: service.User, scope: token.ScopeReserve,
 		about: "Hold an offer until it is confirmed or the hold expires, at the latest at the end of the reservation. An offer can be taken once, and not if another request has taken its place.",
 		body:  object(holdBody), bare: true, keyed: true, status: http.StatusCreated, answer: form.Answer{}, do: (*call).hold,
 	},
@@ -76,43 +87,43 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.Reservation{}, do: (*call).get,
 	},
 	{
-		method: http.MethodPatch, path: "/v1/reservations/{id}", id: "modify", role: service.User,
+		method: http.MethodPatch, path: "/v1/reservations/{id}", id: "modify", role: service.User, scope: token.ScopeReserve,
 		about: "Change a reservation: all fields given, or nothing. null resets a field to its default.",
 		body:  object(patchBody), keyed: true, conditional: true, status: http.StatusOK, answer: form.Answer{}, do: (*call).modify,
 	},
 	{
-		method: http.MethodDelete, path: "/v1/reservations/{id}", id: "cancel", role: service.User,
+		method: http.MethodDelete, path: "/v1/reservations/{id}", id: "cancel", role: service.User, scope: token.ScopeCancel,
 		about: "Give a reservation back: cancel it if it has not started, else end it now.",
 		keyed: true, conditional: true, status: http.StatusOK, answer: form.Reservation{}, do: (*call).release,
 	},
 	{
-		method: http.MethodPost, path: "/v1/reservations/{id}/confirm", id: "confirm", role: service.User,
+		method: http.MethodPost, path: "/v1/reservations/{id}/confirm", id: "confirm", role: service.User, scope: token.ScopeReserve,
 		about: "Confirm a held reservation.",
 		keyed: true, conditional: true, status: http.StatusOK, answer: form.Reservation{}, do: (*call).confirm,
 	},
 	{
-		method: http.MethodPost, path: "/v1/reservations/{id}/extend", id: "extend", role: service.User,
+		method: http.MethodPost, path: "/v1/reservations/{id}/extend", id: "extend", role: service.User, scope: token.ScopeReserve,
 		about: "Extend a reservation on its PEs, to a later end or by a duration.",
 		body:  object(extendBody), keyed: true, conditional: true, status: http.StatusOK, answer: form.Answer{}, do: (*call).extend,
 	},
 	{
-		method: http.MethodPost, path: "/v1/reservations/{id}/release", id: "release", role: service.User,
+		method: http.MethodPost, path: "/v1/reservations/{id}/release", id: "release", role: service.User, scope: token.ScopeCancel,
 		about: "Give back the rest of a reservation.",
 		keyed: true, conditional: true, status: http.StatusOK, answer: form.Reservation{}, do: (*call).release,
 	},
 	{
-		method: http.MethodPost, path: "/v1/reservations/{id}/check-in", id: "checkIn", role: service.User,
+		method: http.MethodPost, path: "/v1/reservations/{id}/check-in", id: "checkIn", role: service.User, scope: token.ScopeReserve,
 		about: "Report that a reservation is in use, so that it is not released as a no-show.",
 		keyed: true, conditional: true, status: http.StatusOK, answer: form.Reservation{}, do: (*call).checkIn,
 	},
 	{
-		method: http.MethodPost, path: "/v1/reservations/{id}/prepare", id: "prepare", role: service.User,
+		method: http.MethodPost, path: "/v1/reservations/{id}/prepare", id: "prepare", role: service.User, scope: token.ScopeReserve,
 		about: "Have the sites of a reservation make it now instead of shortly before its start, and wait until they have. " +
 			"Tasks can be handed in from then on, and wait there until it begins.",
 		conditional: true, status: http.StatusOK, answer: form.Reservation{}, do: (*call).prepare,
 	},
 	{
-		method: http.MethodPost, path: "/v1/reservations/{id}/run", id: "run", role: service.User,
+		method: http.MethodPost, path: "/v1/reservations/{id}/run", id: "run", role: service.User, scope: token.ScopeRun,
 		about: "Run a command or a script in a reservation, at its start or now, at a site whose adapter runs tasks itself.",
 		body:  object(taskBody), keyed: true, siteKeys: true, conditional: true, status: http.StatusCreated, answer: form.Job{}, do: (*call).run,
 	},
@@ -169,12 +180,12 @@ var endpoints = []endpoint{
 		body:  object(sessionBody), bare: true, status: http.StatusCreated, answer: form.Me{}, do: (*call).openSession,
 	},
 	{
-		method: http.MethodDelete, path: "/v1/session", id: "end-session", role: service.Viewer,
+		method: http.MethodDelete, path: "/v1/session", id: "end-session", role: service.Viewer, anyScope: true,
 		about:  "End the session of the cookie.",
 		status: http.StatusNoContent, do: (*call).endSession,
 	},
 	{
-		method: http.MethodPost, path: "/v1/session/links", id: "login-link", role: service.Viewer,
+		method: http.MethodPost, path: "/v1/session/links", id: "login-link", role: service.Viewer, anyScope: true,
 		about: "Make the code of a login link, for one use within two minutes from the same machine. Takes a bearer token.",
 		body:  object(linkBody), bare: true, status: http.StatusCreated, answer: form.Link{}, do: (*call).loginLink,
 	},
@@ -194,7 +205,7 @@ var endpoints = []endpoint{
 		status: http.StatusSeeOther, do: (*call).signedIn,
 	},
 	{
-		method: http.MethodGet, path: "/v1/sites/{name}/doctor", id: "doctor", role: service.Operator,
+		method: http.MethodGet, path: "/v1/sites/{name}/doctor", id: "doctor", role: service.Operator, scope: token.ScopeOperate,
 		about:  "Check how well the service works with a site. An unreachable site is a finding, not an error.",
 		status: http.StatusOK, answer: form.Findings{}, do: (*call).doctor,
 	},
@@ -204,17 +215,17 @@ var endpoints = []endpoint{
 		params: shadowParams, status: http.StatusOK, answer: form.Shadow{}, do: (*call).shadow,
 	},
 	{
-		method: http.MethodPut, path: "/v1/sites/{name}/forecast", id: "forecast", role: service.Operator,
+		method: http.MethodPut, path: "/v1/sites/{name}/forecast", id: "forecast", role: service.Operator, scope: token.ScopeOperate,
 		about: "Update how fast data reach a site. Promises whose data would arrive too late are placed again.",
 		body:  object(forecastBody), status: http.StatusNoContent, do: (*call).forecast,
 	},
 	{
-		method: http.MethodPost, path: "/v1/sites/{name}/nodes/{node}/drain", id: "drain", role: service.Operator,
+		method: http.MethodPost, path: "/v1/sites/{name}/nodes/{node}/drain", id: "drain", role: service.Operator, scope: token.ScopeOperate,
 		about: "Drain a node: nothing new starts on it.",
 		body:  object(drainBody), bare: true, status: http.StatusNoContent, do: (*call).drain,
 	},
 	{
-		method: http.MethodPost, path: "/v1/sites/{name}/nodes/{node}/resume", id: "resume", role: service.Operator,
+		method: http.MethodPost, path: "/v1/sites/{name}/nodes/{node}/resume", id: "resume", role: service.Operator, scope: token.ScopeOperate,
 		about:  "Resume a node after a drain.",
 		status: http.StatusNoContent, do: (*call).resume,
 	},
@@ -224,7 +235,7 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.Outages{}, do: (*call).outages,
 	},
 	{
-		method: http.MethodPost, path: "/v1/maintenance", id: "addMaintenance", role: service.Operator,
+		method: http.MethodPost, path: "/v1/maintenance", id: "addMaintenance", role: service.Operator, scope: token.ScopeOperate,
 		about: "Take nodes of a managed site out of use at times that are known before: once, or as it repeats. Reservations in its way move within their windows or are degraded, their owners are told, and nothing is promised then any more. Asked again for the same it answers the same.",
 		body:  object(maintenanceBody), status: http.StatusCreated, answer: form.MaintenanceAnswer{}, do: (*call).addMaintenance,
 	},
@@ -234,7 +245,7 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.MaintenanceList{}, do: (*call).listMaintenance,
 	},
 	{
-		method: http.MethodDelete, path: "/v1/maintenance/{name}", id: "removeMaintenance", role: service.Operator,
+		method: http.MethodDelete, path: "/v1/maintenance/{name}", id: "removeMaintenance", role: service.Operator, scope: token.ScopeOperate,
 		about:  "Call maintenance off, or one time of it. What goes on ends at once.",
 		params: removeMaintenanceParams, status: http.StatusNoContent, do: (*call).removeMaintenance,
 	},
@@ -249,7 +260,7 @@ var endpoints = []endpoint{
 		params: auditParams, status: http.StatusOK, answer: form.Audit{}, costly: true, do: (*call).audit,
 	},
 	{
-		method: http.MethodPost, path: "/v1/workflows/plans", id: "plans", role: service.User,
+		method: http.MethodPost, path: "/v1/workflows/plans", id: "plans", role: service.User, scope: token.ScopeRead,
 		about: "Plan a workflow among what is held at a pool, with several planners or for several deadlines, without booking anything. " +
 			"The answer is a line of JSON for the workflow, then one for each plan as soon as it is made; a problem in a line ends it early.",
 		body: object(plansBody), status: http.StatusOK, media: form.PlansType, answer: form.PlanLine{}, costly: true, do: (*call).plans,
@@ -260,12 +271,12 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.Laboratory{}, do: (*call).laboratory,
 	},
 	{
-		method: http.MethodPost, path: "/v1/lab/logs", id: "send-log", role: service.User,
+		method: http.MethodPost, path: "/v1/lab/logs", id: "send-log", role: service.User, scope: token.ScopeRun,
 		about: "Send a log for comparisons, packed by gzip or not: SWF, JSON Lines, JDL or what sacct -P prints. It is kept for a day.",
 		sends: logType, params: logParams, status: http.StatusCreated, answer: form.Log{}, do: (*call).sendLog,
 	},
 	{
-		method: http.MethodPost, path: "/v1/lab/comparisons", id: "compare", role: service.User,
+		method: http.MethodPost, path: "/v1/lab/comparisons", id: "compare", role: service.User, scope: token.ScopeRun,
 		about: "Compare schedulers on a log that was sent, or on what was requested of this service, as berth lab does. It runs at low priority, one of a user at a time.",
 		body:  object(compareBody), status: http.StatusCreated, answer: form.Comparison{}, do: (*call).compare,
 	},
@@ -275,7 +286,7 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.Comparison{}, do: (*call).comparison,
 	},
 	{
-		method: http.MethodDelete, path: "/v1/lab/comparisons/{id}", id: "cancel-comparison", role: service.User,
+		method: http.MethodDelete, path: "/v1/lab/comparisons/{id}", id: "cancel-comparison", role: service.User, scope: token.ScopeRun,
 		about:  "Cancel a comparison. One that is over stays as it is.",
 		status: http.StatusOK, answer: form.Comparison{}, do: (*call).cancelComparison,
 	},
@@ -290,7 +301,7 @@ var endpoints = []endpoint{
 		status: http.StatusOK, media: "application/octet-stream", do: (*call).comparisonFile,
 	},
 	{
-		method: http.MethodPost, path: "/v1/series", id: "submitSeries", role: service.User,
+		method: http.MethodPost, path: "/v1/series", id: "submitSeries", role: service.User, scope: token.ScopeReserve,
 		about: "Request a reservation that repeats: at least as many occurrences as at_least says are promised, or none is. A refusal is an answer too: it says which occurrences cannot be, and what could be held instead.",
 		body:  object(seriesBody), keyed: true, status: http.StatusCreated, answer: form.SeriesAnswer{}, do: (*call).submitSeries,
 	},
@@ -305,22 +316,22 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.Series{}, do: (*call).getSeries,
 	},
 	{
-		method: http.MethodPost, path: "/v1/series/{id}/modify", id: "modifySeries", role: service.User,
+		method: http.MethodPost, path: "/v1/series/{id}/modify", id: "modifySeries", role: service.User, scope: token.ScopeReserve,
 		about: "Change occurrences of a series that are to come, in one step: all that are named, or none. A refusal is an answer too: it says what stands in the way of each.",
 		body:  object(seriesModifyBody), keyed: true, status: http.StatusOK, answer: form.SeriesAnswer{}, do: (*call).modifySeries,
 	},
 	{
-		method: http.MethodPost, path: "/v1/series/{id}/cancel", id: "cancelSeries", role: service.User,
+		method: http.MethodPost, path: "/v1/series/{id}/cancel", id: "cancelSeries", role: service.User, scope: token.ScopeCancel,
 		about: "Give occurrences of a series back: one, some or all. What runs ends now, and what was to run is cancelled.",
 		body:  object(seriesCancelBody), bare: true, keyed: true, status: http.StatusOK, answer: form.SeriesAnswer{}, do: (*call).cancelSeries,
 	},
 	{
-		method: http.MethodPost, path: "/v1/workflows", id: "submitWorkflow", role: service.User,
+		method: http.MethodPost, path: "/v1/workflows", id: "submitWorkflow", role: service.User, scope: token.ScopeReserve | token.ScopeRun,
 		about: "Submit a workflow: all of its tasks are promised, or none is. A refusal is an answer too: it has a reason, and offers, which are deadlines with what they cost.",
 		body:  object(workflowBody), keyed: true, status: http.StatusCreated, answer: form.WorkflowAnswer{}, do: (*call).submitWorkflow,
 	},
 	{
-		method: http.MethodPost, path: "/v1/workflows/offers", id: "offerWorkflow", role: service.User,
+		method: http.MethodPost, path: "/v1/workflows/offers", id: "offerWorkflow", role: service.User, scope: token.ScopeRead,
 		about: "List offers for a workflow without submitting it: the tightest deadline that was found, and later ones with what they cost.",
 		body:  object(workflowBody), status: http.StatusOK, answer: form.WorkflowOffers{}, costly: true, do: (*call).offerWorkflow,
 	},
@@ -335,17 +346,17 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.Workflow{}, do: (*call).getWorkflow,
 	},
 	{
-		method: http.MethodPost, path: "/v1/workflows/{id}/confirm", id: "confirmWorkflow", role: service.User,
+		method: http.MethodPost, path: "/v1/workflows/{id}/confirm", id: "confirmWorkflow", role: service.User, scope: token.ScopeReserve | token.ScopeRun,
 		about: "Confirm all tasks of a held workflow. Those that should have started meanwhile are moved.",
 		keyed: true, conditional: true, status: http.StatusOK, answer: form.WorkflowAnswer{}, do: (*call).confirmWorkflow,
 	},
 	{
-		method: http.MethodDelete, path: "/v1/workflows/{id}", id: "cancelWorkflow", role: service.User,
+		method: http.MethodDelete, path: "/v1/workflows/{id}", id: "cancelWorkflow", role: service.User, scope: token.ScopeCancel,
 		about: "Cancel a workflow: stop what runs, and give back what was to run.",
 		keyed: true, conditional: true, status: http.StatusOK, answer: form.WorkflowAnswer{}, do: (*call).cancelWorkflow,
 	},
 	{
-		method: http.MethodPost, path: "/v1/workflows/{id}/retry", id: "retryWorkflow", role: service.User,
+		method: http.MethodPost, path: "/v1/workflows/{id}/retry", id: "retryWorkflow", role: service.User, scope: token.ScopeReserve | token.ScopeRun,
 		about: "Submit again what has not succeeded of a workflow that is over, under the same id.",
 		body:  object(retryBody), bare: true, keyed: true, conditional: true, status: http.StatusOK, answer: form.WorkflowAnswer{}, do: (*call).retryWorkflow,
 	},
@@ -357,7 +368,7 @@ var endpoints = []endpoint{
 		status: http.StatusOK, answer: form.Event{}, stream: true, do: (*call).events,
 	},
 	{
-		method: http.MethodGet, path: "/v1/me", id: "me", role: service.Viewer,
+		method: http.MethodGet, path: "/v1/me", id: "me", role: service.Viewer, anyScope: true,
 		about:  "Say whose token this is.",
 		status: http.StatusOK, answer: form.Me{}, do: (*call).me,
 	},
@@ -367,19 +378,49 @@ var endpoints = []endpoint{
 		params: quotasParams, status: http.StatusOK, answer: form.Quotas{}, costly: true, do: (*call).quotas,
 	},
 	{
-		method: http.MethodGet, path: "/v1/tokens", id: "tokens", role: service.Operator,
+		method: http.MethodGet, path: "/v1/tokens", id: "tokens", role: service.Operator, scope: token.ScopeTokens,
 		about:  "List the tokens, without their secrets.",
 		status: http.StatusOK, answer: form.Tokens{}, do: (*call).listTokens,
 	},
 	{
-		method: http.MethodPost, path: "/v1/tokens", id: "add-token", role: service.Operator,
+		method: http.MethodPost, path: "/v1/tokens", id: "add-token", role: service.Operator, scope: token.ScopeTokens,
 		about: "Create a token. Only this answer has its secret.",
 		body:  object(tokenBody), status: http.StatusCreated, answer: form.Token{}, do: (*call).addToken,
 	},
 	{
-		method: http.MethodDelete, path: "/v1/tokens/{id}", id: "revoke-token", role: service.Operator,
+		method: http.MethodPatch, path: "/v1/tokens/{id}", id: "change-token", role: service.Operator, scope: token.ScopeTokens,
+		about: "Change the scopes of a token, with those of the sessions that were opened with it. Their streams of events end.",
+		body:  object(tokenChange), status: http.StatusOK, answer: form.Token{}, do: (*call).changeToken,
+	},
+	{
+		method: http.MethodDelete, path: "/v1/tokens/{id}", id: "revoke-token", role: service.Operator, scope: token.ScopeTokens,
 		about:  "Revoke a token.",
 		status: http.StatusNoContent, do: (*call).revokeToken,
+	},
+	{
+		method: http.MethodGet, path: "/v1/service-accounts", id: "service-accounts", role: service.User, scope: token.ScopeTokens,
+		about:  "List your service accounts with their tokens, for operators those of all users, without their secrets.",
+		status: http.StatusOK, answer: form.ServiceAccounts{}, do: (*call).listAccounts,
+	},
+	{
+		method: http.MethodPost, path: "/v1/service-accounts", id: "add-service-account", role: service.User, scope: token.ScopeTokens,
+		about: "Create a service account: a principal for programs, as which no person logs in, and which may do no more than its owner.",
+		body:  object(accountBody), status: http.StatusCreated, answer: form.ServiceAccount{}, do: (*call).addAccount,
+	},
+	{
+		method: http.MethodDelete, path: "/v1/service-accounts/{name}", id: "remove-service-account", role: service.User, scope: token.ScopeTokens,
+		about:  "Remove a service account with its tokens and calendar feeds. What it has reserved stays.",
+		status: http.StatusNoContent, do: (*call).removeAccount,
+	},
+	{
+		method: http.MethodPost, path: "/v1/service-accounts/{name}/tokens", id: "add-service-account-token", role: service.User, scope: token.ScopeTokens,
+		about: "Create a token of a service account, which expires: after 90 days if nothing is said. Only this answer has its secret.",
+		body:  object(accountTokenBody), bare: true, status: http.StatusCreated, answer: form.Token{}, do: (*call).addAccountToken,
+	},
+	{
+		method: http.MethodDelete, path: "/v1/service-accounts/{name}/tokens/{id}", id: "revoke-service-account-token", role: service.User, scope: token.ScopeTokens,
+		about:  "Revoke a token of a service account.",
+		status: http.StatusNoContent, do: (*call).revokeAccountToken,
 	},
 	{
 		method: http.MethodGet, path: "/v1/calendar", id: "calendar", role: service.Viewer,
@@ -387,17 +428,17 @@ var endpoints = []endpoint{
 		params: calendarParams, status: http.StatusOK, media: icalendar.Type, do: (*call).ownCalendar,
 	},
 	{
-		method: http.MethodPost, path: "/v1/feeds", id: "add-feed", role: service.Viewer,
+		method: http.MethodPost, path: "/v1/feeds", id: "add-feed", role: service.Viewer, scope: token.ScopeFeeds,
 		about: "Create a calendar feed: an address that programs read a calendar from without a token. Only this answer has it. Without a site it takes the role of user.",
 		body:  object(feedBody), bare: true, status: http.StatusCreated, answer: form.Feed{}, do: (*call).addFeed,
 	},
 	{
-		method: http.MethodGet, path: "/v1/feeds", id: "feeds", role: service.Viewer,
+		method: http.MethodGet, path: "/v1/feeds", id: "feeds", role: service.Viewer, scope: token.ScopeFeeds,
 		about:  "List your calendar feeds, for operators those of all users, without their addresses.",
 		status: http.StatusOK, answer: form.Feeds{}, do: (*call).listFeeds,
 	},
 	{
-		method: http.MethodDelete, path: "/v1/feeds/{id}", id: "revoke-feed", role: service.Viewer,
+		method: http.MethodDelete, path: "/v1/feeds/{id}", id: "revoke-feed", role: service.Viewer, scope: token.ScopeFeeds,
 		about:  "Revoke a calendar feed.",
 		status: http.StatusNoContent, do: (*call).revokeFeed,
 	},
@@ -407,58 +448,58 @@ var endpoints = []endpoint{
 		status: http.StatusOK, media: icalendar.Type, do: (*call).readFeed,
 	},
 	{
-		method: http.MethodGet, path: "/v1/hooks", id: "hooks", role: service.User,
+		method: http.MethodGet, path: "/v1/hooks", id: "hooks", role: service.User, scope: token.ScopeFeeds,
 		about:  "List your receivers of notices, for operators of all sites those of all users, without their addresses and secrets.",
 		status: http.StatusOK, answer: form.Hooks{}, do: (*call).listHooks,
 	},
 	{
-		method: http.MethodPost, path: "/v1/hooks", id: "add-hook", role: service.User,
+		method: http.MethodPost, path: "/v1/hooks", id: "add-hook", role: service.User, scope: token.ScopeFeeds,
 		about: "Add a receiver of notices about your reservations and workflows. Only this answer has the secret with which its notices are signed.",
 		body:  object(hookBody), status: http.StatusCreated, answer: form.Hook{}, do: (*call).addHook,
 	},
 	{
-		method: http.MethodPatch, path: "/v1/hooks/{id}", id: "change-hook", role: service.User,
+		method: http.MethodPatch, path: "/v1/hooks/{id}", id: "change-hook", role: service.User, scope: token.ScopeFeeds,
 		about: "Change a receiver of notices, disable it, or enable it again.",
 		body:  object(hookChange), status: http.StatusOK, answer: form.Hook{}, do: (*call).changeHook,
 	},
 	{
-		method: http.MethodDelete, path: "/v1/hooks/{id}", id: "remove-hook", role: service.User,
+		method: http.MethodDelete, path: "/v1/hooks/{id}", id: "remove-hook", role: service.User, scope: token.ScopeFeeds,
 		about:  "Remove a receiver with the notices that it was not sent.",
 		status: http.StatusNoContent, do: (*call).removeHook,
 	},
 	{
-		method: http.MethodPost, path: "/v1/hooks/{id}/test", id: "test-hook", role: service.User,
+		method: http.MethodPost, path: "/v1/hooks/{id}/test", id: "test-hook", role: service.User, scope: token.ScopeFeeds,
 		about:  "Send a receiver a test, like any other notice. What came of it is among its deliveries.",
 		status: http.StatusNoContent, do: (*call).testHook,
 	},
 	{
-		method: http.MethodPost, path: "/v1/hooks/{id}/rotate", id: "rotate-hook", role: service.User,
+		method: http.MethodPost, path: "/v1/hooks/{id}/rotate", id: "rotate-hook", role: service.User, scope: token.ScopeFeeds,
 		about:  "Give a receiver another secret, which only this answer has. The one before signs beside it for a day.",
 		status: http.StatusOK, answer: form.Hook{}, do: (*call).rotateHook,
 	},
 	{
-		method: http.MethodGet, path: "/v1/hooks/{id}/deliveries", id: "deliveries", role: service.User,
+		method: http.MethodGet, path: "/v1/hooks/{id}/deliveries", id: "deliveries", role: service.User, scope: token.ScopeFeeds,
 		about:  "List the notices of a receiver with each try: those that wait, dead letters, and the latest that were delivered.",
 		status: http.StatusOK, answer: form.Deliveries{}, do: (*call).deliveries,
 	},
 	{
-		method: http.MethodPost, path: "/v1/hooks/{id}/resend", id: "resend-hook", role: service.User,
+		method: http.MethodPost, path: "/v1/hooks/{id}/resend", id: "resend-hook", role: service.User, scope: token.ScopeFeeds,
 		about: "Send dead letters, or notices that were delivered, again, with the ids that they had.",
 		body:  object(resendBody), bare: true, status: http.StatusNoContent, do: (*call).resendHook,
 	},
 	{
-		method: http.MethodPost, path: "/v1/clock/accept", id: "accept-clock", role: service.Operator,
+		method: http.MethodPost, path: "/v1/clock/accept", id: "accept-clock", role: service.Operator, scope: token.ScopeOperate,
 		about:  "Accept the machine's clock after a jump that /readyz reports. Reservations whose end has passed finish.",
 		status: http.StatusNoContent, do: (*call).acceptClock,
 	},
 	{
-		method: http.MethodPost, path: "/v1/journal/compact", id: "compact", role: service.Operator,
+		method: http.MethodPost, path: "/v1/journal/compact", id: "compact", role: service.Operator, scope: token.ScopeOperate,
 		about: "Drop the records of the journal that are older than a time, and give their room back. It is answered when that is done; everybody else is answered meanwhile. " +
 			"What is promised, and what is remembered of what is over, stays.",
 		body: object(compactBody), bare: true, status: http.StatusOK, answer: form.Compacted{}, do: (*call).compact,
 	},
 	{
-		method: http.MethodPost, path: "/v1/lead", id: "lead", role: service.Operator,
+		method: http.MethodPost, path: "/v1/lead", id: "lead", role: service.Operator, scope: token.ScopeOperate,
 		about: "Have a service that stands by lead instead of this one, which stands by from then on. Calls are held meanwhile, for less than a second as a rule; " +
 			"it is answered when the other one has the journal.",
 		body: object(leadBody), status: http.StatusOK, answer: form.Led{}, do: (*call).lead,

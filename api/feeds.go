@@ -164,8 +164,15 @@ func (c *call) readerOf(f *token.Feed) (service.Principal, error) {
 			by.Sites = by.Sites.Or(p.Sites)
 		}
 	}
+	all := c.standings()
 	for _, e := range c.tokens.Of(f.User, c.Now()) {
-		take(e.Principal())
+		p, err := all.narrowed(c.r.Context(), &e)
+		switch {
+		case err == nil:
+			take(p)
+		case !denied(err):
+			return by, err
+		}
 	}
 	if by.Role == "" && c.ways != nil {
 		p, err := remembered(c.r.Context(), c.ways, c.tokens, f.User, c.Now())

@@ -113,8 +113,15 @@ func (m *Messenger) sites(ctx context.Context, hook *service.Hook) (service.Site
 		}
 		sites, may = open, true
 	}
+	all := standings{m.Tokens, m.Identity, m.Access, now}
 	for _, e := range m.Tokens.Of(hook.User, now) {
-		take(e.Principal())
+		p, err := all.narrowed(ctx, &e)
+		switch {
+		case err == nil:
+			take(p)
+		case !denied(err):
+			return "", err
+		}
 	}
 	if !may && m.Identity != nil {
 		p, err := remembered(ctx, m.Identity, m.Tokens, hook.User, now)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -139,6 +140,17 @@ func schemaName(t reflect.Type, hint string) string {
 
 var inPath = regexp.MustCompile(`\{(\w+)\}`)
 
+// scopeText says which scopes a token with scopes needs.
+func (e *endpoint) scopeText() string {
+	switch {
+	case e.anyScope:
+		return ", of any scope."
+	case e.scopes().All():
+		return ", of all scopes."
+	}
+	return ", which has the scope " + strings.Join(e.scopes().Names(), " and ") + "."
+}
+
 func (e *endpoint) operation(registry huma.Registry, problems *huma.Response) *huma.Operation {
 	op := &huma.Operation{
 		OperationID: e.id, Method: e.method, Path: e.path, Summary: e.about,
@@ -146,7 +158,7 @@ func (e *endpoint) operation(registry huma.Registry, problems *huma.Response) *h
 	}
 	if e.role != "" {
 		op.Security = []map[string][]string{{"token": {}}}
-		op.Description = "Takes a token of the role " + string(e.role) + " or more."
+		op.Description = "Takes a token of the role " + string(e.role) + " or more" + e.scopeText()
 	}
 	for _, name := range inPath.FindAllStringSubmatch(e.path, -1) {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: name[1], In: "path", Required: true, Schema: text("")})

@@ -105,7 +105,15 @@ var rights = []right{
 	{"GET", "/v1/events", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/tokens", "", 401, 403, 403, 403, 200},
 	{"POST", "/v1/tokens", `{"user":"zoe"}`, 401, 403, 403, 403, 201},
+	{"PATCH", "/v1/tokens/TOKEN", `{"scopes":["tokens"]}`, 401, 403, 403, 403, 200},
 	{"DELETE", "/v1/tokens/TOKEN", "", 401, 403, 403, 403, 204},
+	{"GET", "/v1/service-accounts", "", 401, 403, 200, 200, 200},
+	{"POST", "/v1/service-accounts", `{"name":"svc-new"}`, 401, 403, 201, 201, 201},
+	{"POST", "/v1/service-accounts", `{"name":"svc-new","owner":"alice"}`, 401, 403, 403, 201, 201},
+	{"POST", "/v1/service-accounts", `{"name":"svc-new","role":"operator"}`, 401, 403, 403, 403, 201},
+	{"DELETE", "/v1/service-accounts/svc-alice", "", 401, 403, 404, 204, 204},
+	{"POST", "/v1/service-accounts/svc-alice/tokens", `{"note":"x"}`, 401, 403, 404, 201, 201},
+	{"DELETE", "/v1/service-accounts/svc-alice/tokens/ROBOT", "", 401, 403, 404, 204, 204},
 	{"GET", "/v1/feeds", "", 401, 200, 200, 200, 200},
 	{"POST", "/v1/feeds", "", 401, 403, 201, 201, 201},
 	{"POST", "/v1/feeds", `{"site":"cm5"}`, 401, 201, 201, 201, 201},
@@ -148,50 +156,59 @@ func TestRoleEndpointOwner(t *testing.T) {
 func testRights(t *testing.T, way identity.Way, row *right) {
 	for user, want := range map[string]int{"": row.nobody, "vera": row.vera, "bob": row.bob, "alice": row.alice, "root": row.operator} {
 		t.Run(strings.ReplaceAll(fmt.Sprintf("%s %s %s %s", way, row.method, row.path, user), "/", "_"), func(t *testing.T) {
-			w := newWorld(t, api.Options{})
-			w.way = way
-			id := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", `{"hold":true,`+askFor[1:]), 201).ID
-			offer := into[form.Offers](t, w.do("alice", "POST", "/v1/offers", askFor), 200).Offers[0].ID
-			flow := into[form.WorkflowAnswer](t, w.do("alice", "POST", "/v1/workflows", flowFor), 201).Workflow.ID
-			series := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series", seriesFor), 201).Series.ID
-			tokens := into[form.Tokens](t, w.do("root", "GET", "/v1/tokens", ""), 200).Tokens
-			at := slices.IndexFunc(tokens, func(k form.Token) bool { return k.User == "alice" })
-			address := into[form.Feed](t, w.do("alice", "POST", "/v1/feeds", ""), 201).Path
-			feed := into[form.Feeds](t, w.do("alice", "GET", "/v1/feeds", ""), 200).Feeds[0].ID
-			hook := into[form.Hook](t, w.do("alice", "POST", "/v1/hooks", `{"url":"https://hooks.example.org/alice"}`), 201).ID
-			w.do("root", "POST", "/v1/maintenance", `{"name":"MAINTENANCE","site":"cm5","duration":60}`)
-			before := *w.fake.made[0]
-			replacer := strings.NewReplacer("/calendar/SECRET.ics", address, "FEED", feed, "HOOK", hook, "FLOW", flow, "SERIES", series, "ID", id, "OFFER", offer, "TOKEN", tokens[at].ID)
-			var headers []string
-			if strings.Contains(row.path, "/lab") {
-				log, done, running := w.fillLaboratory(t, "alice")
-				replacer = strings.NewReplacer("LOG", log, "DONE", done, "LAB", running)
-			}
-			path, body := replacer.Replace(row.path), row.body
-			if strings.Contains(body, "LOG") {
-				body = replacer.Replace(body)
-			}
-			if strings.Contains(path, "/lab/logs") {
-				headers = []string{"Content-Type", "application/octet-stream"}
-			}
-			var code int
-			var text string
-			if strings.HasSuffix(path, "/events") {
-				code, text = w.firstEvent(t, user)
-			} else {
-				a := w.do(user, row.method, path, body, headers...)
-				code, text = a.Code, a.text
-			}
-			if code != want {
-				t.Errorf("status %d, want %d: %s", code, want, text)
-			}
-			if code >= 400 && len(w.fake.made) != 1 || code >= 400 && w.fake.made[0].Version != before.Version {
-				t.Error("something was changed all the same")
-			}
-			if (user == "bob" || user == "vera") && strings.Contains(text, `"user":"alice"`) {
-				t.Errorf("%s sees whose it is: %s", user, text)
-			}
+			testRight(t, way, row, user, want, func(*world) {})
 		})
+	}
+}
+
+// testRight has a user ask as a row says, after the world was prepared, and wants a status.
+func testRight(t *testing.T, way identity.Way, row *right, user string, want int, prepare func(*world)) {
+	t.Helper()
+	w := newWorld(t, api.Options{})
+	w.way = way
+	id := into[form.Answer](t, w.do("alice", "POST", "/v1/requests", `{"hold":true,`+askFor[1:]), 201).ID
+	offer := into[form.Offers](t, w.do("alice", "POST", "/v1/offers", askFor), 200).Offers[0].ID
+	flow := into[form.WorkflowAnswer](t, w.do("alice", "POST", "/v1/workflows", flowFor), 201).Workflow.ID
+	series := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series", seriesFor), 201).Series.ID
+	tokens := into[form.Tokens](t, w.do("root", "GET", "/v1/tokens", ""), 200).Tokens
+	at := slices.IndexFunc(tokens, func(k form.Token) bool { return k.User == "alice" })
+	address := into[form.Feed](t, w.do("alice", "POST", "/v1/feeds", ""), 201).Path
+	feed := into[form.Feeds](t, w.do("alice", "GET", "/v1/feeds", ""), 200).Feeds[0].ID
+	hook := into[form.Hook](t, w.do("alice", "POST", "/v1/hooks", `{"url":"https://hooks.example.org/alice"}`), 201).ID
+	into[form.ServiceAccount](t, w.do("alice", "POST", "/v1/service-accounts", `{"name":"svc-alice"}`), 201)
+	robot := into[form.Token](t, w.do("alice", "POST", "/v1/service-accounts/svc-alice/tokens", ""), 201).ID
+	w.do("root", "POST", "/v1/maintenance", `{"name":"MAINTENANCE","site":"cm5","duration":60}`)
+	before := *w.fake.made[0]
+	replacer := strings.NewReplacer("/calendar/SECRET.ics", address, "FEED", feed, "HOOK", hook, "FLOW", flow, "SERIES", series, "ID", id, "OFFER", offer, "TOKEN", tokens[at].ID, "ROBOT", robot)
+	var headers []string
+	if strings.Contains(row.path, "/lab") {
+		log, done, running := w.fillLaboratory(t, "alice")
+		replacer = strings.NewReplacer("LOG", log, "DONE", done, "LAB", running)
+	}
+	path, body := replacer.Replace(row.path), row.body
+	if strings.Contains(body, "LOG") {
+		body = replacer.Replace(body)
+	}
+	if strings.Contains(path, "/lab/logs") {
+		headers = []string{"Content-Type", "application/octet-stream"}
+	}
+	prepare(w)
+	var code int
+	var text string
+	if strings.HasSuffix(path, "/events") {
+		code, text = w.firstEvent(t, user)
+	} else {
+		a := w.do(user, row.method, path, body, headers...)
+		code, text = a.Code, a.text
+	}
+	if code != want {
+		t.Errorf("status %d, want %d: %s", code, want, text)
+	}
+	if code >= 400 && len(w.fake.made) != 1 || code >= 400 && w.fake.made[0].Version != before.Version {
+		t.Error("something was changed all the same")
+	}
+	if (user == "bob" || user == "vera") && strings.Contains(text, `"user":"alice"`) {
+		t.Errorf("%s sees whose it is: %s", user, text)
 	}
 }
 
@@ -203,7 +220,7 @@ func TestEveryEndpointHasItsRights(t *testing.T) {
 	if err := json.Unmarshal([]byte(w.do("", "GET", "/openapi.json", "").text), &doc); err != nil {
 		t.Fatal(err)
 	}
-	inPath := regexp.MustCompile(`\{\w+\}|FLOW|SERIES|ID|OFFER|TOKEN|LAB|DONE|SECRET|FEED|HOOK|MAINTENANCE|report\.html|cm5|n1|\b1$`)
+	inPath := regexp.MustCompile(`\{\w+\}|FLOW|SERIES|ID|OFFER|TOKEN|LAB|DONE|SECRET|FEED|HOOK|MAINTENANCE|ROBOT|svc-alice|report\.html|cm5|n1|\b1$`)
 	listed := map[string]bool{}
 	for _, row := range rights {
 		path, _, _ := strings.Cut(row.path, "?")

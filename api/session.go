@@ -188,7 +188,10 @@ func (c *call) openSession() error {
 		if err := c.identify(service.Viewer); err != nil {
 			return err
 		}
-		if c.token.IsSession() {
+		switch {
+		case c.token.OfAccount:
+			return notAPerson(c.by.User)
+		case c.token.IsSession():
 			return c.answerMe(http.StatusCreated) // it has one
 		}
 		of = c.linkOf()
@@ -271,6 +274,8 @@ var linkBody = body[struct{}]{}
 // loginLink makes the code of a login link for a caller that shows a token.
 func (c *call) loginLink() error {
 	switch {
+	case c.token.OfAccount:
+		return notAPerson(c.by.User)
 	case c.token.IsSession():
 		return berth.Errorf(berth.Denied, "session", "a session makes no login links; use a token")
 	case !sameMachine(c.r):

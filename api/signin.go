@@ -177,6 +177,9 @@ func (c *call) endSignIn() error {
 	if err != nil {
 		return err
 	}
+	if _, is := c.tokens.Account(caller.User); is {
+		return notAPerson(caller.User)
+	}
 	c.met(&caller)
 	secret, e, err := c.tokens.OpenMemberSession(caller.User, caller.Role, caller.Groups, 0, c.Now())
 	if err != nil {

@@ -17,7 +17,7 @@ func (c *call) me() error { return c.answerMe(http.StatusOK) }
 
 // answerMe answers who asks.
 func (c *call) answerMe(status int) error {
-	me := form.Me{User: c.by.User, Role: string(c.by.Role), Way: string(c.caller.Way), Sites: c.by.Sites.Names()}
+	me := form.Me{User: c.by.User, Role: string(c.by.Role), Way: string(c.caller.Way), Sites: c.by.Sites.Names(), Scopes: c.token.Scopes.Names()}
 	if c.token.Expires != 0 {
 		me.Expires = form.TimeOf(c.token.Expires)
 	}
@@ -64,6 +64,43 @@ var tokenBody = body[wantedToken]{
 		t.Sites = service.NewSiteSet(names)
 		return err
 	}},
+	{"scopes", "What it is good for within its role; all that the token is good for with which it is made, if they are not given.", listOf(scopeSchema), func(t *wantedToken, v value) (err error) {
+		t.Scopes, err = scopesOf(v)
+		return err
+	}},
+}
+
+var (
+	scopeNames, _ = token.ScopeNames()
+	scopeSchema   = oneOf(scopeNames...)
+)
+
+func scopesOf(v value) (token.Scopes, error) {
+	names, err := v.texts()
+	if err == nil && len(names) == 0 {
+		return 0, errors.New("an empty list; want the names of some scopes, or leave it out")
+	}
+	if err != nil {
+		return 0, err
+	}
+	set, err := token.NewScopes(names)
+	if e, is := errors.AsType[*berth.Error](err); is {
+		err = errors.New(e.Msg)
+	}
+	return set, err
+}
+
+// giveable returns the scopes for something that who asks makes: those that are wanted, or if none are, all that the token
+// is good for with which they ask. The error is of code Invalid for others.
+func (c *call) giveable(wanted token.Scopes) (token.Scopes, error) {
+	held := c.token.Scopes
+	switch {
+	case wanted.All():
+		return held, nil
+	case !held.Has(wanted):
+		return 0, berth.Errorf(berth.Invalid, "scopes", "%s; the token with which you ask is for %s alone", wanted, held)
+	}
+	return wanted, nil
 }
 
 // knownSites returns the error about a site that who asks may not use.
@@ -92,6 +129,13 @@ func (c *call) addToken() error {
 	if err := c.knownSites(wanted.Sites); err != nil {
 		return err
 	}
+	if _, is := c.tokens.Account(wanted.User); is {
+		return berth.Errorf(berth.Invalid, "user", "%s is a service account; berth service-account token makes its tokens", wanted.User)
+	}
+	var err error
+	if wanted.Scopes, err = c.giveable(wanted.Scopes); err != nil {
+		return err
+	}
 	now := c.Now()
 	if wanted.lasts > 0 {
 		wanted.Expires = now.Add(wanted.lasts)
@@ -101,14 +145,14 @@ func (c *call) addToken() error {
 	if err != nil {
 		return err
 	}
-	c.log.Info("token made", "by", c.by.User, "id", e.ID, "user", e.User, "role", e.Role)
+	c.log.Info("token made", "by", c.by.User, "id", e.ID, "user", e.User, "role", e.Role, "scopes", e.Scopes.String())
 	f := tokenForm(&e)
 	f.Secret = secret
 	return c.answer(http.StatusCreated, &f)
 }
 
 func tokenForm(e *token.Entry) form.Token {
-	f := form.Token{ID: e.ID, User: e.User, Role: string(e.Role), Note: e.Note, Created: form.TimeOf(e.Created), Sites: e.Sites.Names()}
+	f := form.Token{ID: e.ID, User: e.User, Role: string(e.Role), Note: e.Note, Created: form.TimeOf(e.Created), Sites: e.Sites.Names(), Scopes: e.Scopes.Names()}
 	if e.Expires != 0 {
 		f.Expires = form.TimeOf(e.Expires)
 	}
@@ -131,10 +175,52 @@ func (c *call) listTokens() error {
 	return c.answer(http.StatusOK, &f)
 }
 
+// administered returns the id of the token of the path. The error is of code NotFound if it is one with which who asks has nothing
+// to do.
+func (c *call) administered() (id string, err error) {
+	id = c.r.PathValue("id")
+	if slices.ContainsFunc(c.tokens.List(), func(e token.Entry) bool { return e.ID == id && !c.administers(&e) }) {
+		return id, berth.Errorf(berth.NotFound, "id", "no token %q", id)
+	}
+	return id, nil
+}
+
+var tokenChange = body[token.Scopes]{
+	{"scopes", "What it is good for within its role from now on.", listOf(scopeSchema), func(s *token.Scopes, v value) (err error) {
+		*s, err = scopesOf(v)
+		return err
+	}},
+}
+
+// changeToken has a token be good for other scopes. They may not be more than those of the token with which that is asked.
+func (c *call) changeToken() error {
+	var wanted token.Scopes
+	if _, err := read(c, tokenChange, &wanted); err != nil {
+		return err
+	}
+	if wanted.All() {
+		return berth.Errorf(berth.Invalid, "scopes", "missing; want the names of some scopes")
+	}
+	id, err := c.administered()
+	if err != nil {
+		return err
+	}
+	if wanted, err = c.giveable(wanted); err != nil {
+		return err
+	}
+	e, err := c.tokens.ChangeScopes(id, wanted)
+	if err != nil {
+		return err
+	}
+	c.log.Info("scopes of a token changed", "by", c.by.User, "id", id, "scopes", e.Scopes.String())
+	f := tokenForm(&e)
+	return c.answer(http.StatusOK, &f)
+}
+
 func (c *call) revokeToken() error {
-	id := c.r.PathValue("id")
-	if at := slices.IndexFunc(c.tokens.List(), func(e token.Entry) bool { return e.ID == id && !c.administers(&e) }); at >= 0 {
-		return berth.Errorf(berth.NotFound, "id", "no token %q", id)
+	id, err := c.administered()
+	if err != nil {
+		return err
 	}
 	if err := c.tokens.Revoke(id); err != nil {
 		return err

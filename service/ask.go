@@ -59,7 +59,7 @@ func (a *Ask) key() Key {
 
 // asked returns what goes on record of what is asked.
 func (a *Ask) asked() asked {
-	return asked{by: Origin{User: a.By.User, Role: a.By.Role, Token: a.Token, Address: a.Address, Request: a.Request}, asker: a.By, key: a.key(), from: a.FromNow}
+	return asked{by: Origin{User: a.By.User, Role: a.By.Role, Token: a.Token, Address: a.Address, Request: a.Request, Scopes: a.Scopes}, asker: a.By, key: a.key(), from: a.FromNow}
 }
 
 // Submit decides about a request, or answers again what was decided under the

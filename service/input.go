@@ -31,6 +31,7 @@ type Origin struct {
 	Token   string // its id
 	Address string // of the client
 	Request string // id of the call
+	Scopes  string // that the token was good for, with commas between them; empty is all
 }
 
 // told is an answer under a key. The names are empty if it is the record's own. The answer
@@ -65,6 +66,7 @@ func codeOrigin(c *wire.Coder, o *Origin) {
 	wire.Name(c, 3, &o.Token)
 	wire.Name(c, 4, &o.Address)
 	wire.String(c, 5, &o.Request)
+	wire.Name(c, 6, &o.Scopes)
 	c.End()
 }
 

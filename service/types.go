@@ -148,6 +148,8 @@ type Ask struct {
 	// Token, Address and Request say how it came in: by which token, from where and
 	// in which call. They are kept on record.
 	Token, Address, Request string
+	// Scopes are what the token was good for within its role, with commas between them; empty is all. They are kept on record.
+	Scopes string
 	// Key makes asking twice the same as asking once; empty is no key. Body is a
 	// digest of what was asked under it: the same key with another body is a
 	// Conflict.

@@ -350,13 +350,14 @@ func (c *Client) Tokens(ctx context.Context) ([]form.Token, error) {
 
 // NewToken is a token to be made.
 type NewToken struct {
-	User string `json:"user"`
+	User string `json:"user,omitempty"`
 	Role string `json:"role,omitempty"`
 	Note string `json:"note,omitempty"`
 	// Expires is from when on it is worthless: a time in RFC 3339, or a length of time
 	// such as 30d; empty is never.
 	Expires string   `json:"expires,omitempty"`
-	Sites   []string `json:"sites,omitempty"` // the only ones that it lets see and use
+	Sites   []string `json:"sites,omitempty"`  // the only ones that it lets see and use
+	Scopes  []string `json:"scopes,omitempty"` // what it is good for within its role; none are all that the caller's is good for
 }
 
 // AddToken makes a token; its secret is in the answer and nowhere else.
@@ -364,6 +365,56 @@ func (c *Client) AddToken(ctx context.Context, in NewToken) (t form.Token, err e
 	err = c.send(ctx, http.MethodPost, "/v1/tokens", Action{}, in, &t)
 	return t, err
 }
+
+// ChangeScopes has a token be good for some scopes alone from now on.
+func (c *Client) ChangeScopes(ctx context.Context, id string, scopes []string) (t form.Token, err error) {
+	in := struct {
+		Scopes []string `json:"scopes"`
+	}{scopes}
+	err = c.send(ctx, http.MethodPatch, "/v1/tokens/"+url.PathEscape(id), Action{}, in, &t)
+	return t, err
+}
+
+// NewServiceAccount is a service account to be made.
+type NewServiceAccount struct {
+	Name  string   `json:"name"`
+	Owner string   `json:"owner,omitempty"` // empty is who asks
+	Role  string   `json:"role,omitempty"`
+	Note  string   `json:"note,omitempty"`
+	Sites []string `json:"sites,omitempty"` // the only ones that it sees and uses
+}
+
+// ServiceAccounts lists one's service accounts with their tokens, for operators those of all users.
+func (c *Client) ServiceAccounts(ctx context.Context) ([]form.ServiceAccount, error) {
+	var answer form.ServiceAccounts
+	err := c.send(ctx, http.MethodGet, "/v1/service-accounts", Action{}, nil, &answer)
+	return answer.Accounts, err
+}
+
+// AddServiceAccount makes a service account.
+func (c *Client) AddServiceAccount(ctx context.Context, in NewServiceAccount) (a form.ServiceAccount, err error) {
+	err = c.send(ctx, http.MethodPost, "/v1/service-accounts", Action{}, in, &a)
+	return a, err
+}
+
+// RemoveServiceAccount ends a service account with its tokens and feeds.
+func (c *Client) RemoveServiceAccount(ctx context.Context, name string) error {
+	return c.send(ctx, http.MethodDelete, accountPath(name), Action{}, nil, nil)
+}
+
+// AddServiceAccountToken makes a token of a service account; its secret is in the answer and nowhere else. User and Role of what is
+// wanted stay empty.
+func (c *Client) AddServiceAccountToken(ctx context.Context, name string, in NewToken) (t form.Token, err error) {
+	err = c.send(ctx, http.MethodPost, accountPath(name)+"/tokens", Action{}, in, &t)
+	return t, err
+}
+
+// RevokeServiceAccountToken makes a token of a service account worthless.
+func (c *Client) RevokeServiceAccountToken(ctx context.Context, name, id string) error {
+	return c.send(ctx, http.MethodDelete, accountPath(name)+"/tokens/"+url.PathEscape(id), Action{}, nil, nil)
+}
+
+func accountPath(name string) string { return "/v1/service-accounts/" + url.PathEscape(name) }
 
 // Quotas returns the limits of a user and what is used of them; without a name one's own,
 // or for an operator those of all who have something, and of accounts and partitions.

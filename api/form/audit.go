@@ -7,6 +7,7 @@ type Audited struct {
 	User    string `json:"user"`
 	Role    string `json:"role"`
 	Token   string `json:"token,omitempty"`
+	Scopes  string `json:"scopes,omitempty"` // that the token was good for, with commas between them; all if it is missing
 	Address string `json:"address,omitempty"`
 	Call    string `json:"call,omitempty"` // its X-Request-Id
 	Kind    string `json:"kind,omitempty"`

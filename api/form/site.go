@@ -179,7 +179,9 @@ type Me struct {
 	// Way is how it is known without a token of the service: socket, munge, slurm-jwt or oidc.
 	Way string `json:"way,omitempty"`
 	// Sites are the only ones that this token lets see and use; all if there are none.
-	Sites   []string `json:"sites,omitempty"`
+	Sites []string `json:"sites,omitempty"`
+	// Scopes are what this token is good for within its role; all if there are none.
+	Scopes  []string `json:"scopes,omitempty"`
 	Expires Time     `json:"expires,omitzero"` // from when on the token is worthless
 }
 
@@ -244,13 +246,30 @@ type Token struct {
 	Created Time   `json:"created"`
 	// Expires is from when on it is worthless; never if it is missing.
 	Expires Time     `json:"expires,omitzero"`
-	Sites   []string `json:"sites,omitempty"` // the only ones that it lets see and use
+	Sites   []string `json:"sites,omitempty"`  // the only ones that it lets see and use
+	Scopes  []string `json:"scopes,omitempty"` // what it is good for within its role; all if there are none
 	Secret  string   `json:"secret,omitempty"`
 }
 
 // Tokens is a list of tokens.
 type Tokens struct {
 	Tokens []Token `json:"tokens"`
+}
+
+// ServiceAccount is a principal for programs, as which no person logs in. It may do no more than Role, Sites and its owner.
+type ServiceAccount struct {
+	Name    string   `json:"name"`
+	Owner   string   `json:"owner"`
+	Role    string   `json:"role"`
+	Note    string   `json:"note,omitempty"`
+	Created Time     `json:"created"`
+	Sites   []string `json:"sites,omitempty"` // the only ones that it sees and uses
+	Tokens  []Token  `json:"tokens"`          // without their secrets
+}
+
+// ServiceAccounts is a list of service accounts by name.
+type ServiceAccounts struct {
+	Accounts []ServiceAccount `json:"service_accounts"`
 }
 
 // Feed is what is known of a calendar feed. Secret, Path and URL are there only in the answer to making it.

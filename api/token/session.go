@@ -24,6 +24,9 @@ const (
 type kept struct {
 	Entry
 	Used berth.Time `json:"used,omitempty"` // of a session: about its last use
+	// Scoped is the digest of an entry of some scopes alone. A program that knows no scopes finds a digest of no secret
+	// where it looks for one, and so gives its holder nothing instead of all that the role may do.
+	Scoped digest `json:"scoped_sha256,omitzero"`
 }
 
 // Parents of sessions that no token opened: of users who are identified by the machine, and by an OpenID provider.
@@ -90,7 +93,7 @@ func (s *Store) openSession(entries []Entry, of *Entry, parent, note string, now
 	if secret, e, err = s.mint(of.User, of.Role, note, now); err != nil {
 		return "", e, err
 	}
-	e.Parent, e.Sites, e.Groups, e.Expires = parent, of.Sites, of.Groups, now.Add(sessionMost)
+	e.Parent, e.Sites, e.Scopes, e.Groups, e.Expires = parent, of.Sites, of.Scopes, of.Groups, now.Add(sessionMost)
 	if of.Expires != 0 {
 		e.Expires = min(e.Expires, of.Expires)
 	}

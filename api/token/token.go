@@ -56,7 +56,11 @@ type Entry struct {
 	Parent string `json:"parent,omitempty"`
 	// Groups are those of a user of an OpenID provider to which roles refer, a line each.
 	Groups string `json:"groups,omitempty"`
-	SHA256 digest `json:"sha256"`
+	// Scopes are what it is good for within its role.
+	Scopes Scopes `json:"scopes,omitempty"`
+	// OfAccount is true of a token of a service account, without which it is worthless.
+	OfAccount bool   `json:"service_account,omitempty"`
+	SHA256    digest `json:"sha256"`
 }
 
 // digest is the hash of a secret, written in hexadecimal digits.
@@ -103,6 +107,8 @@ type Store struct {
 	used    sync.Map // digest of a session → berth.Time of its last use
 	feeds   feeds
 	members members
+	// accounts are the service accounts, by name.
+	accounts atomic.Pointer[map[string]Account]
 }
 
 // tokens is the tokens of one time.
@@ -130,7 +136,7 @@ func Open(data, operator string, now berth.Time) (*Store, error) {
 // folder all the same.
 func OpenAt(place Place, data, operator string, now berth.Time) (*Store, error) {
 	s := &Store{place: place, folder: data}
-	if err := errors.Join(s.openFeeds(now), s.readMembers()); err != nil {
+	if err := errors.Join(s.openFeeds(now), s.readMembers(), s.readAccounts()); err != nil {
 		return nil, err
 	}
 	err := s.read()
@@ -148,7 +154,7 @@ func OpenAt(place Place, data, operator string, now berth.Time) (*Store, error) 
 func (s *Store) Reload() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := errors.Join(s.readFeeds(), s.readMembers()); err != nil {
+	if err := errors.Join(s.readFeeds(), s.readMembers(), s.readAccounts()); err != nil {
 		return err
 	}
 	return s.read()
@@ -160,8 +166,8 @@ func (s *Store) read() error {
 	if err != nil {
 		return err
 	}
-	var list []kept
-	if err := json.Unmarshal(data, &list); err != nil {
+	list, err := parse(data)
+	if err != nil {
 		return berth.Errorf(berth.Invalid, "tokens", "%s: %v", s.path(File), err)
 	}
 	entries := make([]Entry, len(list))
@@ -246,6 +252,8 @@ type Wanted struct {
 	// Expires is from when on it is worthless; 0 is never.
 	Expires berth.Time
 	Sites   service.SiteSet // that it is good for
+	Scopes  Scopes          // that it is good for
+	account bool            // it is of a service account
 }
 
 // Add makes a token and returns it; it cannot be had again. The error is of code
@@ -253,11 +261,15 @@ type Wanted struct {
 func (s *Store) Add(w Wanted, now berth.Time) (secret string, e Entry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.add(&w, now)
+}
+
+func (s *Store) add(w *Wanted, now berth.Time) (secret string, e Entry, err error) {
 	if w.Expires != 0 && w.Expires <= now {
 		return "", e, berth.Errorf(berth.Invalid, "expires", "not after now; want a later time, or a length of time such as 30d")
 	}
 	secret, e, err = s.mint(w.User, w.Role, w.Note, now)
-	e.Expires, e.Sites = w.Expires, w.Sites
+	e.Expires, e.Sites, e.Scopes, e.OfAccount = w.Expires, w.Sites, w.Scopes, w.account
 	if err != nil {
 		return "", e, err
 	}
@@ -278,7 +290,7 @@ func (s *Store) Revoke(id string) error {
 	entries = slices.Delete(entries, at, at+1)
 	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Parent == id })
 	if gone.lasting() && !slices.ContainsFunc(entries, func(e Entry) bool { return e.lasting() }) {
-		return berth.Errorf(berth.Conflict, "id", "%q is the only token of an operator of all sites that does not expire; add another one before", id)
+		return onlyOne(id)
 	}
 	if _, err := s.endFeeds(func(f *Feed) bool { return f.Parent == id }, berth.Time(s.feeds.kept.Load())); err != nil {
 		return err
@@ -286,9 +298,35 @@ func (s *Store) Revoke(id string) error {
 	return s.save(entries)
 }
 
+// ChangeScopes has a token be good for some scopes from now on, with the sessions that were opened with it. Errors:
+// NotFound, also of a session, and Conflict as of Revoke.
+func (s *Store) ChangeScopes(id string, scopes Scopes) (Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	entries := s.List()
+	at := slices.IndexFunc(entries, func(e Entry) bool { return e.ID == id && !e.IsSession() })
+	if at < 0 {
+		return Entry{}, berth.Errorf(berth.NotFound, "id", "no token %q", id)
+	}
+	lasted := entries[at].lasting()
+	for i := range entries {
+		if i == at || entries[i].Parent == id {
+			entries[i].Scopes = scopes
+		}
+	}
+	if lasted && !slices.ContainsFunc(entries, func(e Entry) bool { return e.lasting() }) {
+		return Entry{}, onlyOne(id)
+	}
+	return entries[at], s.save(entries)
+}
+
+func onlyOne(id string) error {
+	return berth.Errorf(berth.Conflict, "id", "%q is the only token of an operator of all sites and scopes that does not expire; add another one before", id)
+}
+
 // lasting reports whether it will always be possible to make tokens with it.
 func (e *Entry) lasting() bool {
-	return e.Role == service.Operator && e.Expires == 0 && e.Sites.All()
+	return e.Role == service.Operator && e.Expires == 0 && e.Sites.All() && e.Scopes.All()
 }
 
 // List returns all tokens by creation, then id.
@@ -340,6 +378,9 @@ func (s *Store) save(entries []Entry) error {
 	list := make([]kept, len(entries))
 	for i, e := range entries {
 		list[i] = kept{Entry: e, Used: s.usedAt(&e)}
+		if !e.Scopes.All() {
+			list[i].SHA256, list[i].Scoped = digest{}, e.SHA256
+		}
 	}
 	data, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
@@ -352,6 +393,20 @@ func (s *Store) save(entries []Entry) error {
 	return nil
 }
 
+// parse reads the file of tokens.
+func parse(data []byte) ([]kept, error) {
+	var list []kept
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if list[i].Scoped != (digest{}) {
+			list[i].SHA256 = list[i].Scoped
+		}
+	}
+	return list, nil
+}
+
 // Read returns the tokens in a data folder without sessions, by creation, then id, and changes nothing. Where there is no file of them there are none.
 func Read(folder string) ([]Entry, error) {
 	path := filepath.Join(folder, File)
@@ -362,8 +417,8 @@ func Read(folder string) ([]Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	var list []kept
-	if err := json.Unmarshal(data, &list); err != nil {
+	list, err := parse(data)
+	if err != nil {
 		return nil, berth.Errorf(berth.Invalid, "tokens", "%s: %v", path, err)
 	}
 	var entries []Entry

@@ -1,6 +1,7 @@
 package token_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -306,5 +307,74 @@ func TestTokensOfAnotherProcess(t *testing.T) {
 	delete(at.files, token.File)
 	if err := other.Reload(); err == nil || len(other.List()) != 1 {
 		t.Error("tokens that cannot be read are forgotten")
+	}
+}
+
+// A token of some scopes keeps them across a restart, and to a program that knows no scopes it is none.
+func TestScopesAreKept(t *testing.T) {
+	folder := t.TempDir()
+	s := open(t, folder)
+	secret, e, err := s.Add(token.Wanted{User: "alice", Role: service.User, Scopes: token.ScopeRead | token.ScopeCancel}, 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookie, session, err := s.OpenSession(e.ID, 200)
+	if err != nil || session.Scopes != e.Scopes {
+		t.Fatal(session, err)
+	}
+	for _, store := range []*token.Store{s, open(t, folder)} {
+		if got, _, known := store.Check(secret); !known || got != e || got.Scopes.String() != "read,cancel" {
+			t.Error(got, known)
+		}
+		if got, _, known, err := store.CheckSession(cookie, 300); !known || err != nil || got != session {
+			t.Error(got, known, err)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(folder, token.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var old []struct{ ID, SHA256 string } // as versions before scopes read it
+	if err := json.Unmarshal(data, &old); err != nil || len(old) != 3 {
+		t.Fatal(old, err)
+	}
+	for _, o := range old {
+		if narrow := o.ID == e.ID || o.ID == session.ID; narrow != (o.SHA256 == strings.Repeat("0", 64)) {
+			t.Errorf("%+v can be used by a version that lets it do everything, or cannot and should", o)
+		}
+	}
+	changed, err := s.ChangeScopes(e.ID, token.ScopeRun)
+	if got, _, known, _ := open(t, folder).CheckSession(cookie, 300); err != nil || changed.Scopes != token.ScopeRun || !known || got.Scopes != token.ScopeRun {
+		t.Errorf("%+v, its session %+v, %v", changed, got, err)
+	}
+	for _, id := range []string{"nothing", session.ID} {
+		if _, err := s.ChangeScopes(id, token.ScopeRun); codeOf(err) != berth.NotFound {
+			t.Error(err)
+		}
+	}
+	wrong := strings.Replace(string(data), `"read",`, `"look",`, 1)
+	if err := os.WriteFile(filepath.Join(folder, token.File), []byte(wrong), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := token.Open(folder, "root", 400); codeOf(err) != berth.Invalid || !strings.Contains(err.Error(), `"look"`) {
+		t.Error("a scope that is not known:", err)
+	}
+}
+
+func TestScopesAsSets(t *testing.T) {
+	var all token.Scopes
+	some, err := token.NewScopes([]string{"cancel", "read"})
+	if err != nil || some.All() || !all.All() || some.String() != "read,cancel" || all.String() != "" {
+		t.Error(some, err)
+	}
+	for _, row := range []struct {
+		held, wanted token.Scopes
+		has          bool
+	}{
+		{all, all, true}, {all, token.ScopeRun, true}, {some, all, false}, {some, token.ScopeRead, true}, {some, some, true}, {some, token.ScopeRead | token.ScopeRun, false},
+	} {
+		if row.held.Has(row.wanted) != row.has {
+			t.Errorf("%q has %q: want %t", row.held, row.wanted, row.has)
+		}
 	}
 }

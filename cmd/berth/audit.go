@@ -20,7 +20,7 @@ func (a *app) auditCommand() *cobra.Command {
 		Use:   "audit",
 		Short: "List who asked for what, for operators",
 		Long: `Lists what was asked for in the order of the journal's records: when, by whom, by which
-token, from which address and in which call, of what kind, and about which
+token with which scopes, from which address and in which call, of what kind, and about which
 reservation, workflow or receiver of notices. It goes back to where the journal begins. Only operators of
 all sites may ask.`,
 		Example: "  berth audit --user alice --since yesterday\n  berth audit --kind cancel -o csv",
@@ -75,18 +75,18 @@ func (a *app) audit(cmd *cobra.Command, r *remote, f client.AuditFilter, most in
 		rows := make([][]string, len(page.Records))
 		for i := range page.Records {
 			x := &page.Records[i]
-			rows[i] = []string{strconv.FormatUint(x.Number, 10), timeCell(x.At), x.User, x.Role, x.Token, x.Address, x.Call, x.Kind, x.ID}
+			rows[i] = []string{strconv.FormatUint(x.Number, 10), timeCell(x.At), x.User, x.Role, x.Token, x.Address, x.Call, x.Kind, x.ID, x.Scopes}
 		}
-		return printRows(a.stdout, []string{"record", "at", "user", "role", "token", "address", "call", "kind", "id"}, rows)
+		return printRows(a.stdout, []string{"record", "at", "user", "role", "token", "address", "call", "kind", "id", "scopes"}, rows)
 	case len(page.Records) == 0:
 		a.say("no records")
 		return nil
 	}
 	out := newTable("who asked for what")
-	out.AppendHeader(table.Row{"record", "at", "user", "role", "token", "address", "call", "kind", "id"})
+	out.AppendHeader(table.Row{"record", "at", "user", "role", "token", "scopes", "address", "call", "kind", "id"})
 	for i := range page.Records {
 		x := &page.Records[i]
-		out.AppendRow(table.Row{x.Number, localTime(x.At), x.User, x.Role, orDash(x.Token), orDash(x.Address), orDash(x.Call), orDash(x.Kind), orDash(x.ID)})
+		out.AppendRow(table.Row{x.Number, localTime(x.At), x.User, x.Role, orDash(x.Token), orDash(x.Scopes), orDash(x.Address), orDash(x.Call), orDash(x.Kind), orDash(x.ID)})
 	}
 	return a.show(out.Render() + "\n")
 }

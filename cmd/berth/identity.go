@@ -188,6 +188,9 @@ node of the same site. Only the first has to be carried.`,
 			if len(me.Sites) > 0 {
 				text += ", for " + strings.Join(me.Sites, ", ") + " alone"
 			}
+			if len(me.Scopes) > 0 {
+				text += ", to " + strings.Join(me.Scopes, ", ") + " alone"
+			}
 			if me.Expires != 0 {
 				text += ", until " + localTime(me.Expires)
 			}

@@ -217,7 +217,7 @@ func copyBeside(dir, folder string) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range append(described, filepath.Join(dir, token.File), filepath.Join(dir, token.FeedFile), filepath.Join(dir, token.MemberFile), filepath.Join(dir, courier.KeyFile)) {
+	for _, path := range append(described, filepath.Join(dir, token.File), filepath.Join(dir, token.FeedFile), filepath.Join(dir, token.MemberFile), filepath.Join(dir, token.AccountFile), filepath.Join(dir, courier.KeyFile)) {
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

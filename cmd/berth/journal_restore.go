@@ -82,7 +82,7 @@ type restore struct {
 }
 
 // beside are the files of a data directory that a backup has beside the journal.
-var beside = []string{token.File, token.FeedFile, token.MemberFile, courier.KeyFile, adapters.Folder}
+var beside = []string{token.File, token.FeedFile, token.MemberFile, token.AccountFile, courier.KeyFile, adapters.Folder}
 
 func (r *restore) run(ctx context.Context) (err error) {
 	if err := checkJournal(r.journal); err != nil {

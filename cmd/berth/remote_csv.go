@@ -129,7 +129,7 @@ func tokenRows(w io.Writer, tokens []form.Token) error {
 	rows := make([][]string, len(tokens))
 	for i := range tokens {
 		t := &tokens[i]
-		rows[i] = []string{t.ID, t.User, t.Role, timeCell(t.Created), timeCell(t.Expires), strings.Join(t.Sites, " "), t.Note}
+		rows[i] = []string{t.ID, t.User, t.Role, timeCell(t.Created), timeCell(t.Expires), strings.Join(t.Sites, " "), t.Note, strings.Join(t.Scopes, " ")}
 	}
-	return printRows(w, []string{"id", "user", "role", "created", "expires", "sites", "note"}, rows)
+	return printRows(w, []string{"id", "user", "role", "created", "expires", "sites", "note", "scopes"}, rows)
 }

@@ -1,0 +1,175 @@
+package api_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/api/identity"
+	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/service"
+)
+
+// robot has a user make a service account and a token of it, with which it asks from now on.
+func (w *world) robot(t *testing.T, owner, name, role, scopes string) form.Token {
+	t.Helper()
+	into[form.ServiceAccount](t, w.do(owner, "POST", "/v1/service-accounts", `{"name":"`+name+`","role":"`+role+`"}`), 201)
+	made := into[form.Token](t, w.do(owner, "POST", "/v1/service-accounts/"+name+"/tokens", scopes), 201)
+	w.tokens[name] = made.Secret
+	return made
+}
+
+// A service account has what it reserves to itself; its tokens expire, and it makes none.
+func TestServiceAccounts(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	made := w.robot(t, "alice", "svc-ci", "user", "")
+	if made.User != "svc-ci" || made.Role != "user" || made.Expires != form.TimeOf(start+90*86_400) || !slices.Equal(made.Scopes, strings.Fields("read reserve cancel run feeds operate")) {
+		t.Errorf("%+v", made)
+	}
+	if me := into[form.Me](t, w.do("svc-ci", "GET", "/v1/me", ""), 200); me.User != "svc-ci" || me.Role != "user" {
+		t.Errorf("%+v", me)
+	}
+	if answer := into[form.Answer](t, w.do("svc-ci", "POST", "/v1/requests", askFor), 201); answer.Reservation.User != "svc-ci" {
+		t.Errorf("%+v", answer.Reservation)
+	}
+	wantProblem(t, w.do("svc-ci", "POST", "/v1/requests", `{"user":"alice",`+askFor[1:]), 403)
+	for _, call := range []string{"GET /v1/service-accounts", "POST /v1/service-accounts/svc-ci/tokens", "GET /v1/tokens"} {
+		method, path, _ := strings.Cut(call, " ")
+		wantProblem(t, w.do("svc-ci", method, path, ""), 403)
+	}
+	wantProblem(t, w.do("bob", "POST", "/v1/service-accounts", `{"name":"svc-ci"}`), 409, "there is a service account svc-ci already")
+	wantProblem(t, w.do("alice", "POST", "/v1/service-accounts", `{"name":"bob"}`), 422, "begins with svc-")
+	wantProblem(t, w.do("alice", "POST", "/v1/service-accounts", `{"name":"svc-x","role":"king"}`), 422, "role: ")
+	wantProblem(t, w.do("root", "POST", "/v1/service-accounts", `{"name":"svc-x","owner":"svc-ci"}`), 422, "owner: ")
+	wantProblem(t, w.do("alice", "POST", "/v1/service-accounts/svc-ci/tokens", `{"scopes":["tokens"]}`), 422, "scopes: tokens; a token of a service account")
+	wantProblem(t, w.do("alice", "POST", "/v1/service-accounts/svc-ci/tokens", `{"user":"root"}`), 422, "user: ")
+	wantProblem(t, w.do("root", "POST", "/v1/tokens", `{"user":"svc-ci"}`), 422, "berth service-account token")
+	w.made(t, `{"user":"svc-person"}`)
+	wantProblem(t, w.do("alice", "POST", "/v1/service-accounts", `{"name":"svc-person"}`), 409, "there is a user svc-person already")
+	lists := map[string]int{"alice": 1, "bob": 0, "root": 1}
+	for user, want := range lists {
+		list := into[form.ServiceAccounts](t, w.do(user, "GET", "/v1/service-accounts", ""), 200).Accounts
+		if len(list) != want || want > 0 && (len(list[0].Tokens) != 1 || list[0].Tokens[0].Secret != "" || list[0].Owner != "alice") {
+			t.Errorf("%s sees %+v", user, list)
+		}
+	}
+	feed := into[form.Feed](t, w.do("svc-ci", "POST", "/v1/feeds", ""), 201)
+	if a := w.do("", "GET", feed.Path, ""); a.Code != 200 {
+		t.Error(a.Code, a.text)
+	}
+	if a := w.do("alice", "DELETE", "/v1/service-accounts/svc-ci", ""); a.Code != 204 {
+		t.Fatal(a.text)
+	}
+	wantProblem(t, w.do("svc-ci", "GET", "/v1/me", ""), 401)
+	wantProblem(t, w.do("", "GET", feed.Path, ""), 404)
+	into[form.ServiceAccount](t, w.do("bob", "POST", "/v1/service-accounts", `{"name":"svc-ci"}`), 201)
+	wantProblem(t, w.do("svc-ci", "GET", "/v1/me", ""), 401)
+}
+
+// No person logs in under the name of a service account: not in a browser, and in no other way.
+func TestNoPersonIsAServiceAccount(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	w.robot(t, "alice", "svc-ci", "user", "")
+	bearer := []string{"Authorization", "Bearer " + w.tokens["svc-ci"]}
+	wantProblem(t, w.do("", "POST", "/v1/session", "", bearer...), 403, "no person logs in")
+	wantProblem(t, w.do("svc-ci", "POST", "/v1/session/links", ""), 403, "no person logs in")
+	held := accounts
+	defer func() { accounts = held }()
+	accounts = append(slices.Clone(accounts), identity.Account{Name: "svc-ci", UID: 1999001})
+	for _, way := range []identity.Way{identity.Socket, identity.SlurmJWT} {
+		w.way = way
+		wantProblem(t, w.do("svc-ci", "GET", "/v1/me", ""), 403, "no person logs in")
+	}
+	w.way = ""
+	into[form.Me](t, w.do("svc-ci", "GET", "/v1/me", ""), 200)
+	secret, _, err := w.store.OpenMachineSession("svc-ci", service.User, 0, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantProblem(t, w.do("", "GET", "/v1/me", "", "Cookie", "berth="+secret), 403, "no person logs in")
+}
+
+// A service account may do no more than its owner at the time.
+func TestServiceAccountsFollowTheirOwner(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	olga := w.made(t, `{"user":"olga","role":"operator"}`)
+	w.robot(t, "olga", "svc-ops", "operator", "")
+	if a := w.do("svc-ops", "POST", "/v1/sites/cm5/nodes/n1/resume", ""); a.Code != 204 {
+		t.Fatal(a.text)
+	}
+	wantProblem(t, w.do("svc-ops", "POST", "/v1/tokens", `{"user":"eve"}`), 403, "scope: ")
+	w.made(t, `{"user":"olga","role":"user","sites":["cm5"]}`)
+	if a := w.do("root", "DELETE", "/v1/tokens/"+olga.ID, ""); a.Code != 204 {
+		t.Fatal(a.text)
+	}
+	wantProblem(t, w.do("svc-ops", "POST", "/v1/sites/cm5/nodes/n1/resume", ""), 403, "takes the role of operator")
+	if me := into[form.Me](t, w.do("svc-ops", "GET", "/v1/me", ""), 200); me.Role != "user" || !slices.Equal(me.Sites, []string{"cm5"}) {
+		t.Errorf("%+v", me)
+	}
+	feed := into[form.Feed](t, w.do("svc-ops", "POST", "/v1/feeds", ""), 201)
+	for _, e := range w.store.List() {
+		if e.User == "olga" {
+			if err := w.store.Revoke(e.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	wantProblem(t, w.do("svc-ops", "GET", "/v1/me", ""), 403, "is of olga, who has no role here any more")
+	wantProblem(t, w.do("", "GET", feed.Path, ""), 404)
+	w.made(t, `{"user":"olga","role":"viewer"}`)
+	if me := into[form.Me](t, w.do("svc-ops", "GET", "/v1/me", ""), 200); me.Role != "viewer" {
+		t.Errorf("%+v", me)
+	}
+}
+
+// An owner whom the machine or the provider knows counts as it says.
+func TestOwnersWithoutTokens(t *testing.T) {
+	for _, way := range []identity.Way{identity.Socket, identity.OIDC} {
+		w := newWorld(t, api.Options{})
+		for _, e := range w.store.List() {
+			if e.User == "bob" {
+				if err := w.store.Revoke(e.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		w.way = way
+		made := into[form.ServiceAccount](t, w.do("bob", "POST", "/v1/service-accounts", `{"name":"svc-b"}`), 201)
+		secret := into[form.Token](t, w.do("bob", "POST", "/v1/service-accounts/svc-b/tokens", `{"scopes":["read"],"expires":"1h"}`), 201).Secret
+		me := into[form.Me](t, w.do("", "GET", "/v1/me", "", "Authorization", "Bearer "+secret), 200)
+		if made.Owner != "bob" || me.Role != "user" || !slices.Equal(me.Scopes, []string{"read"}) || me.Expires != form.TimeOf(start+3600) {
+			t.Errorf("%s: %+v %+v", way, made, me)
+		}
+	}
+}
+
+// A token of a service account whose account is not there, as from a file that was not put back, is worthless.
+func TestTokensOfAccountsThatAreGone(t *testing.T) {
+	folder := t.TempDir()
+	w := newWorld(t, api.Options{})
+	s, err := token.Open(folder, "root", start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.AddAccount(token.Account{Name: "svc-x", Owner: "root", Role: service.User}, start); err != nil {
+		t.Fatal(err)
+	}
+	secret, _, err := s.AddAccountToken("svc-x", token.Wanted{}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Handler = api.New(api.Options{Service: w.fake, Tokens: s})
+	into[form.Me](t, w.do("", "GET", "/v1/me", "", "Authorization", "Bearer "+secret), 200)
+	if err := os.Remove(filepath.Join(folder, token.AccountFile)); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = token.Open(folder, "root", start); err != nil {
+		t.Fatal(err)
+	}
+	w.Handler = api.New(api.Options{Service: w.fake, Tokens: s})
+	wantProblem(t, w.do("", "GET", "/v1/me", "", "Authorization", "Bearer "+secret), 401, "svc-x was removed")
+}

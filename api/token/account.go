@@ -1,0 +1,182 @@
+package token
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/service"
+)
+
+// AccountFile has the service accounts of a data folder.
+const AccountFile = "accounts.json"
+
+const (
+	// AccountPrefix is what the name of a service account begins with, so that it is not taken for that of a person.
+	AccountPrefix = "svc-"
+	// accountTokenLasts is for how long a token of a service account is good if nothing is said.
+	accountTokenLasts berth.Duration = 90 * 86_400
+	// maxAccounts is how many service accounts a user has at most.
+	maxAccounts = 32
+	// maxAccountTokens is how many tokens a service account has at most: some for each of some programs.
+	maxAccountTokens = 32
+)
+
+// AccountScopes are what a token of a service account is good for at most: it makes no tokens.
+const AccountScopes = ScopeRead | ScopeReserve | ScopeCancel | ScopeRun | ScopeFeeds | ScopeOperate
+
+// Account is a service account: a principal for programs, as which no person logs in. It may do no more than its role, its sites, and what
+// its owner may do at the time.
+type Account struct {
+	Name    string          `json:"name"`
+	Owner   string          `json:"owner"`
+	Role    service.Role    `json:"role"`
+	Sites   service.SiteSet `json:"sites,omitempty"`
+	Note    string          `json:"note,omitempty"`
+	Created berth.Time      `json:"created"`
+}
+
+// readAccounts reads the service accounts; no file is none.
+func (s *Store) readAccounts() error {
+	known := map[string]Account{}
+	data, err := s.place.Load(AccountFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var list []Account
+	if err == nil {
+		if err := json.Unmarshal(data, &list); err != nil {
+			return berth.Errorf(berth.Invalid, "accounts", "%s: %v", s.path(AccountFile), err)
+		}
+	}
+	for _, a := range list {
+		if err := checkAccount(&a); err != nil {
+			return fmt.Errorf("%s, account %q: %w", s.path(AccountFile), a.Name, err)
+		}
+		known[a.Name] = a
+	}
+	s.accounts.Store(&known)
+	return nil
+}
+
+func checkAccount(a *Account) error {
+	if !strings.HasPrefix(a.Name, AccountPrefix) {
+		return berth.Errorf(berth.Invalid, "name", "%.70q; want a name that begins with %s, such as %sci", a.Name, AccountPrefix, AccountPrefix)
+	}
+	if err := check(a.Owner, a.Role, a.Note); err != nil {
+		return err
+	}
+	return check(a.Name, a.Role, a.Note)
+}
+
+// AddAccount makes a service account. Errors: Invalid if there cannot be such a one, Conflict if there is one of that name, if tokens
+// of a user of that name are there, or if the owner has as many as there can be.
+func (s *Store) AddAccount(a Account, now berth.Time) (Account, error) {
+	if err := checkAccount(&a); err != nil {
+		return a, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := maps.Clone(*s.accounts.Load())
+	has := 0
+	for _, other := range known {
+		if other.Owner == a.Owner {
+			has++
+		}
+	}
+	_, is := known[a.Name]
+	_, ofProvider := (*s.members.known.Load())[a.Name]
+	_, owned := known[a.Owner]
+	switch {
+	case is:
+		return a, berth.Errorf(berth.Conflict, "name", "there is a service account %s already", a.Name)
+	case owned:
+		return a, berth.Errorf(berth.Invalid, "owner", "%s is a service account, which owns none; want a person", a.Owner)
+	case ofProvider || slices.ContainsFunc(s.List(), func(e Entry) bool { return e.User == a.Name }):
+		return a, berth.Errorf(berth.Conflict, "name", "there is a user %s already; take another name", a.Name)
+	case has >= maxAccounts:
+		return a, berth.Errorf(berth.Conflict, "owner", "%s has %d service accounts, which is the most there can be; berth service-account remove ends one", a.Owner, has)
+	}
+	a.Created = now
+	known[a.Name] = a
+	return a, s.saveAccounts(known)
+}
+
+// Account returns the service account of a name, and false if there is none.
+func (s *Store) Account(name string) (Account, bool) {
+	a, known := (*s.accounts.Load())[name]
+	return a, known
+}
+
+// Accounts returns all service accounts by name.
+func (s *Store) Accounts() []Account {
+	return slices.SortedFunc(maps.Values(*s.accounts.Load()), func(a, b Account) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// AddAccountToken makes a token of a service account, with the account's role, and returns it; it cannot be had again. Without a time
+// at which it expires it is good for 90 days, and without scopes for AccountScopes. Errors: NotFound, Invalid if there cannot be such a
+// one, Conflict if the account has as many as there can be.
+func (s *Store) AddAccountToken(name string, w Wanted, now berth.Time) (secret string, e Entry, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	account, known := s.Account(name)
+	switch {
+	case !known:
+		return "", e, NoAccount(name)
+	case w.Scopes.All():
+		w.Scopes = AccountScopes
+	case !AccountScopes.Has(w.Scopes):
+		return "", e, berth.Errorf(berth.Invalid, "scopes", "%s; a token of a service account is for some of %s", w.Scopes, AccountScopes)
+	}
+	if w.Expires == 0 {
+		w.Expires = now.Add(accountTokenLasts)
+	}
+	if len(s.Of(name, now)) >= maxAccountTokens {
+		return "", e, berth.Errorf(berth.Conflict, "tokens", "%s has %d, which is the most there can be; revoke some", name, maxAccountTokens)
+	}
+	w.User, w.Role, w.Sites, w.account = account.Name, account.Role, w.Sites.And(account.Sites), true
+	return s.add(&w, now)
+}
+
+// NoAccount is the error about a service account that is not there.
+func NoAccount(name string) error {
+	return berth.Errorf(berth.NotFound, "name", "no service account %.70q", name)
+}
+
+// RemoveAccount ends a service account with its tokens and feeds. The error is NotFound if there is none.
+func (s *Store) RemoveAccount(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := maps.Clone(*s.accounts.Load())
+	if _, is := known[name]; !is {
+		return NoAccount(name)
+	}
+	// Its tokens first: without them it is worthless, whatever is interrupted.
+	if err := s.save(slices.DeleteFunc(s.List(), func(e Entry) bool { return e.User == name })); err != nil {
+		return err
+	}
+	if _, err := s.endFeeds(func(f *Feed) bool { return f.User == name }, berth.Time(s.feeds.kept.Load())); err != nil {
+		return err
+	}
+	delete(known, name)
+	return s.saveAccounts(known)
+}
+
+// saveAccounts writes the file, and then has the accounts count.
+func (s *Store) saveAccounts(known map[string]Account) error {
+	list := slices.SortedFunc(maps.Values(known), func(a, b Account) int { return strings.Compare(a.Name, b.Name) })
+	data, err := json.MarshalIndent(list, "", "  ")
+	if err != nil {
+		return fmt.Errorf("accounts: %w", err)
+	}
+	if err := s.place.Save(AccountFile, append(data, '\n')); err != nil {
+		return err
+	}
+	s.accounts.Store(&known)
+	return nil
+}
