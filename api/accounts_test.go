@@ -86,7 +86,7 @@ func TestNoPersonIsAServiceAccount(t *testing.T) {
 	}
 	w.way = ""
 	into[form.Me](t, w.do("svc-ci", "GET", "/v1/me", ""), 200)
-	secret, _, err := w.store.OpenMachineSession("svc-ci", service.User, 0, start)
+	secret, _, err := w.store.OpenMachineSession("svc-ci", service.User, 0, token.Came{}, start)
 	if err != nil {
 		t.Fatal(err)
 	}

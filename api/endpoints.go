@@ -190,6 +190,21 @@ var endpoints = []endpoint{
 		body:  object(linkBody), bare: true, status: http.StatusCreated, answer: form.Link{}, do: (*call).loginLink,
 	},
 	{
+		method: http.MethodGet, path: "/v1/sessions", id: "sessions", role: service.Viewer, scope: token.ScopeTokens,
+		about:  "List your sessions in browsers, for operators those of all users: when each was opened and used last, and from where. That of the call is marked.",
+		params: sessionsParams, status: http.StatusOK, answer: form.Sessions{}, do: (*call).listSessions,
+	},
+	{
+		method: http.MethodDelete, path: "/v1/sessions", id: "end-sessions", role: service.Viewer, scope: token.ScopeTokens,
+		about:  "End all your sessions but that of the call; for operators those of a user.",
+		params: sessionsParams, status: http.StatusOK, answer: form.EndedSessions{}, do: (*call).endSessions,
+	},
+	{
+		method: http.MethodDelete, path: "/v1/sessions/{id}", id: "end-one-session", role: service.Viewer, scope: token.ScopeTokens,
+		about:  "End one of your sessions; for operators that of any user. Its streams of events end.",
+		status: http.StatusNoContent, do: (*call).endOneSession,
+	},
+	{
 		method: http.MethodGet, path: "/v1/login", id: "logins",
 		about:  "Say how users can log in, beside tokens of the service: by which OpenID provider, and as which client of it.",
 		status: http.StatusOK, answer: form.Logins{}, do: (*call).logins,

@@ -62,6 +62,11 @@ var rights = []right{
 	{"POST", "/v1/session", "", 401, 201, 201, 201, 201},
 	{"DELETE", "/v1/session", "", 401, 404, 404, 404, 404},
 	{"POST", "/v1/session/links", "", 401, 201, 201, 201, 201},
+	{"GET", "/v1/sessions", "", 401, 200, 200, 200, 200},
+	{"GET", "/v1/sessions?user=alice", "", 401, 403, 403, 200, 200},
+	{"DELETE", "/v1/sessions", "", 401, 200, 200, 200, 200},
+	{"DELETE", "/v1/sessions?user=alice", "", 401, 403, 403, 200, 200},
+	{"DELETE", "/v1/sessions/SESSION", "", 401, 404, 404, 204, 204},
 	{"GET", "/v1/sites/cm5/doctor", "", 401, 403, 403, 403, 200},
 	{"GET", "/v1/sites/cm5/shadow", "", 401, 403, 403, 403, 200},
 	{"PUT", "/v1/sites/cm5/forecast", `{"period":60,"kilobytes":[1000]}`, 401, 403, 403, 403, 204},
@@ -178,8 +183,11 @@ func testRight(t *testing.T, way identity.Way, row *right, user string, want int
 	into[form.ServiceAccount](t, w.do("alice", "POST", "/v1/service-accounts", `{"name":"svc-alice"}`), 201)
 	robot := into[form.Token](t, w.do("alice", "POST", "/v1/service-accounts/svc-alice/tokens", ""), 201).ID
 	w.do("root", "POST", "/v1/maintenance", `{"name":"MAINTENANCE","site":"cm5","duration":60}`)
+	b := &browser{world: w}
+	into[form.Me](t, b.send("POST", "/v1/session", "", "Authorization", "Bearer "+w.tokens["alice"]), 201)
+	session := into[form.Sessions](t, w.do("alice", "GET", "/v1/sessions?user=alice", ""), 200).Sessions[0].ID
 	before := *w.fake.made[0]
-	replacer := strings.NewReplacer("/calendar/SECRET.ics", address, "FEED", feed, "HOOK", hook, "FLOW", flow, "SERIES", series, "ID", id, "OFFER", offer, "TOKEN", tokens[at].ID, "ROBOT", robot)
+	replacer := strings.NewReplacer("/calendar/SECRET.ics", address, "FEED", feed, "HOOK", hook, "FLOW", flow, "SERIES", series, "ID", id, "OFFER", offer, "TOKEN", tokens[at].ID, "ROBOT", robot, "SESSION", session)
 	var headers []string
 	if strings.Contains(row.path, "/lab") {
 		log, done, running := w.fillLaboratory(t, "alice")
@@ -220,7 +228,7 @@ func TestEveryEndpointHasItsRights(t *testing.T) {
 	if err := json.Unmarshal([]byte(w.do("", "GET", "/openapi.json", "").text), &doc); err != nil {
 		t.Fatal(err)
 	}
-	inPath := regexp.MustCompile(`\{\w+\}|FLOW|SERIES|ID|OFFER|TOKEN|LAB|DONE|SECRET|FEED|HOOK|MAINTENANCE|ROBOT|svc-alice|report\.html|cm5|n1|\b1$`)
+	inPath := regexp.MustCompile(`\{\w+\}|FLOW|SERIES|ID|OFFER|TOKEN|LAB|DONE|SECRET|FEED|HOOK|MAINTENANCE|ROBOT|SESSION|svc-alice|report\.html|cm5|n1|\b1$`)
 	listed := map[string]bool{}
 	for _, row := range rights {
 		path, _, _ := strings.Cut(row.path, "?")

@@ -26,6 +26,8 @@ var takes = []struct{ begins, scopes string }{
 	{"POST /v1/reservations/ID/run", "run"},
 	{"POST /v1/session", "any"},
 	{"DELETE /v1/session", "any"},
+	{"GET /v1/sessions", "tokens"},
+	{"DELETE /v1/sessions", "tokens"},
 	{"GET /v1/sites/cm5/doctor", "operate"},
 	{"PUT /v1/sites/", "operate"},
 	{"POST /v1/sites/", "operate"},

@@ -227,20 +227,20 @@ func (c *call) linkOf() link {
 // enter opens a session. A user of the machine or of a provider may have another role by now.
 func (c *call) enter(of *link) (secret string, e token.Entry, err error) {
 	if of.user == "" {
-		return c.tokens.OpenSession(of.token, c.Now())
+		return c.tokens.OpenSession(of.token, c.came(), c.Now())
 	}
 	if of.way == identity.OIDC {
 		caller, err := c.ways.Member(of.user, of.groups)
 		if err != nil {
 			return "", e, c.unidentified(err)
 		}
-		return c.tokens.OpenMemberSession(caller.User, caller.Role, caller.Groups, of.until, c.Now())
+		return c.tokens.OpenMemberSession(caller.User, caller.Role, caller.Groups, of.until, c.came(), c.Now())
 	}
 	caller, err := c.ways.Named(c.r.Context(), of.user)
 	if err != nil {
 		return "", e, c.unidentified(err)
 	}
-	return c.tokens.OpenMachineSession(caller.User, caller.Role, of.until, c.Now())
+	return c.tokens.OpenMachineSession(caller.User, caller.Role, of.until, c.came(), c.Now())
 }
 
 // cookies returns those of a session, without values.

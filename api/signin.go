@@ -62,7 +62,7 @@ func (c *call) signIn() error {
 	if err == nil {
 		err = c.beginSignIn(query["to"])
 	}
-	return c.explained(err)
+	return c.explained(err, query["to"])
 }
 
 func (c *call) beginSignIn(page string) error {
@@ -132,12 +132,17 @@ func (c *call) goTo(address string) error {
 }
 
 // signedIn opens a session for a browser that comes back from the provider.
-func (c *call) signedIn() error { return c.explained(c.endSignIn()) }
+func (c *call) signedIn() error {
+	var a attempt
+	err := c.endSignIn(&a)
+	return c.explained(err, a.To)
+}
 
 // errorWord is a code of an error of a provider.
 var errorWord = regexp.MustCompile(`^[a-z_]{1,40}$`)
 
-func (c *call) endSignIn() error {
+// endSignIn reads what a browser has kept of its login, and ends that.
+func (c *call) endSignIn(a *attempt) error {
 	loopback, err := c.takesCookies()
 	if err != nil {
 		return err
@@ -148,11 +153,10 @@ func (c *call) endSignIn() error {
 		}
 	}
 	cookie := attemptOf(loopback)
-	var a attempt
 	if kept, err := c.r.Cookie(cookie.Name); err == nil {
 		data, err := base64.RawURLEncoding.DecodeString(kept.Value)
-		if err != nil || json.Unmarshal(data, &a) != nil {
-			a = attempt{}
+		if err != nil || json.Unmarshal(data, a) != nil {
+			*a = attempt{}
 		}
 	}
 	cookie.MaxAge = -1 // good for one way back
@@ -181,7 +185,7 @@ func (c *call) endSignIn() error {
 		return notAPerson(caller.User)
 	}
 	c.met(&caller)
-	secret, e, err := c.tokens.OpenMemberSession(caller.User, caller.Role, caller.Groups, 0, c.Now())
+	secret, e, err := c.tokens.OpenMemberSession(caller.User, caller.Role, caller.Groups, 0, c.came(), c.Now())
 	if err != nil {
 		return err
 	}
@@ -213,8 +217,22 @@ func remembered(ctx context.Context, ways *identity.Ways, tokens *token.Store, u
 	return service.Principal{User: user, Role: caller.Role}, err
 }
 
-// explained answers a browser that cannot log in with a page for people.
-func (c *call) explained(err error) error {
+// adviceOn says what a person can do who could not log in for some reason.
+func adviceOn(code berth.Code, field string) string {
+	switch {
+	case code == berth.Unavailable:
+		return "Try again in some minutes. A token of this service logs you in meanwhile."
+	case field == "state" || field == "code" || field == "iss" || field == "Authorization":
+		return "A login ends in the browser and the tab in which it began, within ten minutes, and once: going back to its address does not log in again. Begin anew."
+	case field == "user" || field == "role":
+		return "Ask an operator of this service for a role, or log in as another user."
+	}
+	return ""
+}
+
+// explained answers a browser that cannot log in with a page for people: what was wrong, what they can do, and links to that. page is the one
+// to which they wanted to go.
+func (c *call) explained(err error, page string) error {
 	if err == nil {
 		return nil
 	}
@@ -229,14 +247,24 @@ func (c *call) explained(err error) error {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "no-referrer")
-	detail := p.Detail
+	detail, advice := p.Detail, ""
 	if coded, is := errors.AsType[*berth.Error](err); is {
-		detail = coded.Msg
+		detail, advice = coded.Msg, adviceOn(coded.Code, coded.Field)
+	}
+	if advice != "" {
+		advice = "<p>" + advice + "</p>"
+	}
+	if c.provider() != nil {
+		again := c.door.prefix + "/login/oidc"
+		if inside.MatchString(page) {
+			again += "?to=" + url.QueryEscape(page)
+		}
+		advice += fmt.Sprintf(`<p><a href="%s">Log in again with %s</a></p>`, html.EscapeString(again), html.EscapeString(c.provider().Name()))
 	}
 	c.w.WriteHeader(p.Status)
 	_, _ = fmt.Fprintf(c.w, `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Not logged in</title></head>
-<body><h1>Not logged in</h1><p>%s.</p><p><a href="%s/">To the pages</a></p></body></html>
-`, html.EscapeString(strings.TrimSuffix(detail, ".")), html.EscapeString(c.door.prefix)) // who has gone need not be told
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Not logged in</title></head>
+<body><main><h1>Not logged in</h1><p>%s.</p>%s<p><a href="%s/">To the pages, where a token logs you in too</a></p></main></body></html>
+`, html.EscapeString(strings.TrimSuffix(detail, ".")), advice, html.EscapeString(c.door.prefix)) // who has gone need not be told
 	return nil
 }

@@ -416,6 +416,32 @@ func (c *Client) RevokeServiceAccountToken(ctx context.Context, name, id string)
 
 func accountPath(name string) string { return "/v1/service-accounts/" + url.PathEscape(name) }
 
+// Sessions lists sessions in browsers: those of a user, or without a name one's own and for operators those of all users.
+func (c *Client) Sessions(ctx context.Context, user string) ([]form.Session, error) {
+	var answer form.Sessions
+	err := c.send(ctx, http.MethodGet, "/v1/sessions"+ofUser(user), Action{}, nil, &answer)
+	return answer.Sessions, err
+}
+
+// EndSession ends a session in a browser.
+func (c *Client) EndSession(ctx context.Context, id string) error {
+	return c.send(ctx, http.MethodDelete, "/v1/sessions/"+url.PathEscape(id), Action{}, nil, nil)
+}
+
+// EndSessions ends the sessions in browsers of a user, or without a name one's own, and returns how many there were.
+func (c *Client) EndSessions(ctx context.Context, user string) (int, error) {
+	var answer form.EndedSessions
+	err := c.send(ctx, http.MethodDelete, "/v1/sessions"+ofUser(user), Action{}, nil, &answer)
+	return answer.Ended, err
+}
+
+func ofUser(user string) string {
+	if user == "" {
+		return ""
+	}
+	return "?" + url.Values{"user": {user}}.Encode()
+}
+
 // Quotas returns the limits of a user and what is used of them; without a name one's own,
 // or for an operator those of all who have something, and of accounts and partitions.
 func (c *Client) Quotas(ctx context.Context, user string) (answer form.Quotas, err error) {

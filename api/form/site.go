@@ -272,6 +272,32 @@ type ServiceAccounts struct {
 	Accounts []ServiceAccount `json:"service_accounts"`
 }
 
+// Session is a browser's session.
+type Session struct {
+	ID   string `json:"id"`
+	User string `json:"user"`
+	// Way is by what it was opened: token, whose id is Token, machine or oidc.
+	Way     string   `json:"way"`
+	Token   string   `json:"token,omitempty"`
+	Created Time     `json:"created"`
+	Used    Time     `json:"used"` // last, to about a minute
+	Expires Time     `json:"expires"`
+	Address string   `json:"address,omitempty"` // from where it was opened
+	Agent   string   `json:"agent,omitempty"`   // what the browser calls itself
+	Scopes  []string `json:"scopes,omitempty"`  // what it is good for; all if there are none
+	Current bool     `json:"current,omitempty"` // it is that of the call
+}
+
+// Sessions is a list of sessions, the one used last first.
+type Sessions struct {
+	Sessions []Session `json:"sessions"`
+}
+
+// EndedSessions is how many sessions were ended.
+type EndedSessions struct {
+	Ended int `json:"ended"`
+}
+
 // Feed is what is known of a calendar feed. Secret, Path and URL are there only in the answer to making it.
 type Feed struct {
 	ID      string `json:"id"`

@@ -18,7 +18,20 @@ const (
 	usedEvery berth.Duration = 3600
 	// maxSessions is how many sessions a token has at once; the oldest goes.
 	maxSessions = 64
+	// usedShown is how far the time of the last use may lag behind that is told.
+	usedShown berth.Duration = 60
+	// maxAgent is how much is kept of what a browser calls itself, in bytes.
+	maxAgent = 300
 )
+
+// Came is how a session was opened, for its user to recognise it by.
+type Came struct {
+	Address string // of the browser
+	Agent   string // what the browser calls itself
+}
+
+// use is when a session was used last, and what of that is kept.
+type use struct{ at, kept berth.Time }
 
 // kept is an entry as it stands in the file.
 type kept struct {
@@ -60,7 +73,7 @@ func (e *Entry) IsSession() bool { return e.Parent != "" }
 // OpenSession makes a session of a token, with all that the token is good for, and returns
 // the secret of its cookie. It ends with the token, and when CheckSession says. The error
 // is NotFound if there is no such token.
-func (s *Store) OpenSession(parent string, now berth.Time) (secret string, e Entry, err error) {
+func (s *Store) OpenSession(parent string, from Came, now berth.Time) (secret string, e Entry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	entries := s.List()
@@ -69,31 +82,32 @@ func (s *Store) OpenSession(parent string, now berth.Time) (secret string, e Ent
 		return "", e, berth.Errorf(berth.NotFound, "token", "no token %q that is good now", parent)
 	}
 	of := entries[at]
-	return s.openSession(entries, &of, of.ID, "session of token "+of.ID, now)
+	return s.openSession(entries, &of, of.ID, "session of token "+of.ID, from, now)
 }
 
 // OpenMachineSession makes a session of a user who was identified by the machine or the site, until a time;
 // 0 is as long as sessions last.
-func (s *Store) OpenMachineSession(user string, role service.Role, until, now berth.Time) (secret string, e Entry, err error) {
+func (s *Store) OpenMachineSession(user string, role service.Role, until berth.Time, from Came, now berth.Time) (secret string, e Entry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.openSession(s.List(), &Entry{User: user, Role: role, Expires: until}, OfMachine, "session of an account of the machine", now)
+	return s.openSession(s.List(), &Entry{User: user, Role: role, Expires: until}, OfMachine, "session of an account of the machine", from, now)
 }
 
 // OpenMemberSession makes a session of a user of an OpenID provider who is in these groups there, until a time; 0 is as
 // long as sessions last.
-func (s *Store) OpenMemberSession(user string, role service.Role, groups []string, until, now berth.Time) (secret string, e Entry, err error) {
+func (s *Store) OpenMemberSession(user string, role service.Role, groups []string, until berth.Time, from Came, now berth.Time) (secret string, e Entry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := Entry{User: user, Role: role, Groups: strings.Join(groups, groupEnd), Expires: until}
-	return s.openSession(s.List(), &of, OfProvider, "session of a user of the OpenID provider", now)
+	return s.openSession(s.List(), &of, OfProvider, "session of a user of the OpenID provider", from, now)
 }
 
-func (s *Store) openSession(entries []Entry, of *Entry, parent, note string, now berth.Time) (secret string, e Entry, err error) {
+func (s *Store) openSession(entries []Entry, of *Entry, parent, note string, from Came, now berth.Time) (secret string, e Entry, err error) {
 	if secret, e, err = s.mint(of.User, of.Role, note, now); err != nil {
 		return "", e, err
 	}
 	e.Parent, e.Sites, e.Scopes, e.Groups, e.Expires = parent, of.Sites, of.Scopes, of.Groups, now.Add(sessionMost)
+	e.Address, e.Agent = from.Address, from.agent()
 	if of.Expires != 0 {
 		e.Expires = min(e.Expires, of.Expires)
 	}
@@ -111,8 +125,43 @@ func (s *Store) openSession(entries []Entry, of *Entry, parent, note string, now
 		siblings--
 		return true
 	})
-	s.used.Store(e.SHA256, now)
+	s.used.Store(e.SHA256, use{now, now})
 	return secret, e, s.save(append(entries, e))
+}
+
+// agent returns what is kept of what a browser calls itself: printable ASCII, and not too much.
+func (c Came) agent() string {
+	text := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return -1
+		}
+		return r
+	}, c.Agent)
+	return text[:min(len(text), maxAgent)]
+}
+
+// Session is a session with when it was used last, to about a minute; after a restart of the service up to an hour of that may be
+// missing.
+type Session struct {
+	Entry
+	Used berth.Time
+}
+
+// Sessions returns the sessions that are good at a time, the one used last first.
+func (s *Store) Sessions(now berth.Time) []Session {
+	var list []Session
+	for _, e := range s.known.Load().of {
+		if e.IsSession() && !s.sessionOver(&e, now) {
+			list = append(list, Session{e, s.usedAt(&e)})
+		}
+	}
+	slices.SortFunc(list, func(a, b Session) int {
+		if a.Used != b.Used {
+			return int(b.Used - a.Used)
+		}
+		return byCreation(b.Entry, a.Entry)
+	})
+	return list
 }
 
 // CheckSession returns the session that a secret is of and notes its use, or false if
@@ -125,8 +174,11 @@ func (s *Store) CheckSession(secret string, now berth.Time) (e Entry, outdated <
 	if !known || !e.IsSession() || s.sessionOver(&e, now) {
 		return Entry{}, all.outdated, false, nil
 	}
-	if now.Sub(s.usedAt(&e)) >= usedEvery {
-		s.used.Store(e.SHA256, now)
+	u := s.useOf(&e)
+	if now.Sub(u.at) >= usedShown {
+		s.used.Store(e.SHA256, use{now, u.kept})
+	}
+	if now.Sub(u.kept) >= usedEvery {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		err = s.save(s.List())
@@ -136,10 +188,21 @@ func (s *Store) CheckSession(secret string, now berth.Time) (e Entry, outdated <
 
 // EndSession makes a session worthless. One that is over is no error.
 func (s *Store) EndSession(id string) error {
+	_, err := s.EndSessions(func(e *Entry) bool { return e.ID == id })
+	return err
+}
+
+// EndSessions makes some sessions worthless, and returns how many there were.
+func (s *Store) EndSessions(which func(*Entry) bool) (ended int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	entries := s.List()
-	return s.save(slices.DeleteFunc(entries, func(e Entry) bool { return e.ID == id && e.IsSession() }))
+	before := len(entries)
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.IsSession() && which(&e) })
+	if ended = before - len(entries); ended == 0 {
+		return 0, nil
+	}
+	return ended, s.save(entries)
 }
 
 // Lasting returns the oldest token of an operator that does not expire. There always is
@@ -162,8 +225,12 @@ func (s *Store) usedAt(e *Entry) berth.Time {
 	if !e.IsSession() {
 		return 0
 	}
-	if at, known := s.used.Load(e.SHA256); known {
-		return at.(berth.Time)
+	return s.useOf(e).at
+}
+
+func (s *Store) useOf(e *Entry) use {
+	if u, known := s.used.Load(e.SHA256); known {
+		return u.(use)
 	}
-	return e.Created
+	return use{e.Created, e.Created}
 }

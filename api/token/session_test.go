@@ -32,7 +32,7 @@ func TestSessionsEndUnusedAndAfterAWeek(t *testing.T) {
 		t.Fatal(err)
 	}
 	parent, _ := s.Lasting()
-	secret, e, err := s.OpenSession(parent.ID, 1000)
+	secret, e, err := s.OpenSession(parent.ID, token.Came{}, 1000)
 	if err != nil || e.User != "root" || e.Role != service.Operator || e.Expires != 1000+7*24*hour || !e.IsSession() {
 		t.Fatal(e, err)
 	}
@@ -75,20 +75,20 @@ func TestSessionsEndWithTheirToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, e, err := s.OpenSession(parent.ID, 1000)
+	secret, e, err := s.OpenSession(parent.ID, token.Came{}, 1000)
 	if err != nil || e.User != "vera" || e.Role != service.Viewer || e.Sites != some || e.Expires != parent.Expires {
 		t.Fatal(e, err)
 	}
-	if _, _, err := s.OpenSession(e.ID, 1000); err == nil {
+	if _, _, err := s.OpenSession(e.ID, token.Came{}, 1000); err == nil {
 		t.Error("a session opens another one")
 	}
-	if _, _, err := s.OpenSession(parent.ID, 1000+hour); err == nil {
+	if _, _, err := s.OpenSession(parent.ID, token.Came{}, 1000+hour); err == nil {
 		t.Error("a token that has expired opens a session")
 	}
 	if good(t, s, secret, 1000+hour) || !good(t, s, secret, 1000+hour-1) {
 		t.Error("want it to expire with its token")
 	}
-	other, o, err := s.OpenSession(parent.ID, 1000)
+	other, o, err := s.OpenSession(parent.ID, token.Came{}, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestSessionsOfATokenAreBounded(t *testing.T) {
 	parent, _ := s.Lasting()
 	var secrets []string
 	for i := range 70 {
-		secret, _, err := s.OpenSession(parent.ID, berth.Time(1000+i))
+		secret, _, err := s.OpenSession(parent.ID, token.Came{}, berth.Time(1000+i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestSessionsOfATokenAreBounded(t *testing.T) {
 	if n := len(s.List()); n != 65 || good(t, s, secrets[5], 1100) || !good(t, s, secrets[6], 1100) || !good(t, s, secrets[69], 1100) {
 		t.Errorf("%d tokens and sessions are kept; want the token and the latest 64 sessions", n)
 	}
-	if _, _, err := s.OpenSession(parent.ID, 1000+24*hour); err != nil || len(s.List()) != 2 {
+	if _, _, err := s.OpenSession(parent.ID, token.Came{}, 1000+24*hour); err != nil || len(s.List()) != 2 {
 		t.Errorf("%d are kept once the others are over; want 2: %v", len(s.List()), err)
 	}
 }
@@ -138,13 +138,13 @@ func TestSessionsOfUsersOfTheMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, e, err := s.OpenMachineSession("bob", service.Viewer, 1000+hour, 1000)
+	secret, e, err := s.OpenMachineSession("bob", service.Viewer, 1000+hour, token.Came{}, 1000)
 	if err != nil || e.User != "bob" || e.Role != service.Viewer || e.Expires != 1000+hour || !e.OfMachine() || !e.IsSession() {
 		t.Fatal(e, err)
 	}
 	var secrets []string
 	for i := range 66 {
-		secret, e, err := s.OpenMachineSession("alice", service.User, 0, berth.Time(1000+i))
+		secret, e, err := s.OpenMachineSession("alice", service.User, 0, token.Came{}, berth.Time(1000+i))
 		if err != nil || e.Expires != berth.Time(1000+i+7*24*hour) {
 			t.Fatal(e, err)
 		}

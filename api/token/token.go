@@ -58,6 +58,9 @@ type Entry struct {
 	Groups string `json:"groups,omitempty"`
 	// Scopes are what it is good for within its role.
 	Scopes Scopes `json:"scopes,omitempty"`
+	// Address and Agent are from where a browser opened a session, and what it calls itself.
+	Address string `json:"address,omitempty"`
+	Agent   string `json:"agent,omitempty"`
 	// OfAccount is true of a token of a service account, without which it is worthless.
 	OfAccount bool   `json:"service_account,omitempty"`
 	SHA256    digest `json:"sha256"`
@@ -104,7 +107,7 @@ type Store struct {
 	folder  string     // of OperatorFile
 	mu      sync.Mutex // for those who change
 	known   atomic.Pointer[tokens]
-	used    sync.Map // digest of a session → berth.Time of its last use
+	used    sync.Map // digest of a session → use
 	feeds   feeds
 	members members
 	// accounts are the service accounts, by name.
@@ -173,7 +176,7 @@ func (s *Store) read() error {
 	entries := make([]Entry, len(list))
 	for i, e := range list {
 		if entries[i] = e.Entry; e.Used != 0 {
-			s.used.Store(e.SHA256, e.Used)
+			s.used.Store(e.SHA256, use{e.Used, e.Used})
 		}
 		if err := check(e.User, e.Role, e.Note); err != nil {
 			return fmt.Errorf("%s, token %q: %w", s.path(File), e.ID, err)
@@ -388,6 +391,11 @@ func (s *Store) save(entries []Entry) error {
 	}
 	if err := s.place.Save(File, append(data, '\n')); err != nil {
 		return err
+	}
+	for i := range list {
+		if at := list[i].Used; at != 0 {
+			s.used.Store(entries[i].SHA256, use{max(at, s.useOf(&entries[i]).at), at})
+		}
 	}
 	s.count(entries)
 	return nil

@@ -318,7 +318,7 @@ func TestScopesAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cookie, session, err := s.OpenSession(e.ID, 200)
+	cookie, session, err := s.OpenSession(e.ID, token.Came{}, 200)
 	if err != nil || session.Scopes != e.Scopes {
 		t.Fatal(session, err)
 	}

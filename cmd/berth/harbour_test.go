@@ -44,6 +44,7 @@ type quay struct {
 	links  *api.Links
 	lab    *laboratory.Laboratory
 	mail   *courier.Courier
+	mailed string // the file with the message that came by e-mail last
 	url    string
 	public *url.URL // through a proxy, nil without one
 	stop   func()   // the server, with all its connections
@@ -99,13 +100,20 @@ func newQuay(t *testing.T, sites ...string) *quay {
 	if q.lab, err = openLaboratory(t.TempDir(), slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
-	if q.mail, err = courier.Open(courier.Options{Folder: t.TempDir(), Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}); err != nil {
+	q.mailed = filepath.Join(t.TempDir(), "mailed")
+	relay, err := startRelay(q.mailed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q.mail, err = courier.Open(courier.Options{
+		Folder: t.TempDir(), Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Relay: &courier.Relay{Address: relay.Addr, TLS: courier.TLSNone, From: "berth@example.org"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	q.host.SendNotices(&api.Messenger{Courier: q.mail, Tokens: q.tokens, Now: q.host.Now, Version: "test"})
 	q.serve("127.0.0.1:0", web.Handler("", http.HandlerFunc(api.NotFound)))
 	t.Cleanup(func() {
-		if err := errors.Join(q.lab.Close(), q.host.Close()); err != nil {
+		if err := errors.Join(q.lab.Close(), q.host.Close(), relay.Close()); err != nil {
 			t.Error(err)
 		}
 		q.stop()

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -112,6 +113,44 @@ func TestNoticesInABrowser(t *testing.T) {
 	p.Press("Remove")
 	p.Press("Yes, remove it")
 	p.Wait(`document.querySelector('[data-testid=hooks]').innerText.includes('No receiver is told yet')`)
+	p.Faults() // of the address that was refused
+}
+
+// A mailbox is added on the page and told by e-mail, which it is called there; it is given an address of another kind and back.
+func TestAMailboxInABrowser(t *testing.T) {
+	t.Parallel()
+	b := browser.Start(t)
+	q := newQuay(t, "harbour")
+	p := b.Open(wide)
+	p.Visit(q.link("alice", service.User, "promises"))
+	p.Wait(`document.querySelector('[data-testid=none]')`)
+	p.Press("Notices")
+	p.Press("Add a receiver")
+	enter(p, "Address", "alice@example.org") // is known for what it is
+	p.Wait(`document.activeElement.labels?.[0]?.innerText === 'E-mail address' && [...document.querySelectorAll('[data-testid=hooks] form input')].some((e) => e.value === 'e-mail')`)
+	enter(p, "E-mail address", "alice@")
+	p.Wait(`document.querySelector('[data-testid=hooks] form').innerText.includes('Want an address such as ann@example.org')`)
+	enter(p, "E-mail address", "alice@example.com")
+	p.Press("Add it")
+	p.Wait(`document.querySelector('[data-testid=hooks] form [role=alert]')?.innerText.includes('example.com is not allowed here')`)
+	enter(p, "E-mail address", "alice@example.org")
+	p.Wait(`document.querySelector('[data-testid=hooks] form').innerText.includes('berth notify add alice@example.org')`)
+	shot(p, "notices-mail-light")
+	p.Press("Add it")
+	p.Wait(`document.querySelector('[data-testid=secret]')?.innerText.includes('The receiver is there') && !document.querySelector('[data-testid=secret] code')`)
+	p.Press("Put it away")
+	p.Wait(`/example\.org\s+e-mail/.test(document.querySelector('[data-testid=hooks] section').innerText) && !document.querySelector('[data-testid=hooks]').innerText.includes('Standard Webhooks')`)
+	p.Press("Details: example.org")
+	p.Press("Send a test")
+	p.Wait(`document.querySelector('[data-testid=hooks] [data-testid=done]')?.innerText.includes('The test has arrived')`)
+	if text, err := os.ReadFile(q.mailed); err != nil || !strings.Contains(string(text), "To: <alice@example.org>") || !strings.Contains(string(text), "a test, as you asked for") {
+		t.Errorf("the mailbox has %s %v", text, err)
+	}
+	p.Wait(`![...document.querySelectorAll('[data-testid=hooks] button')].some((e) => e.innerText === 'Make another secret')`)
+	p.Press("Change")
+	enter(p, "New address", "alice@mail.example.org")
+	p.Wait(`/berth notify change \w+ --url alice@mail.example.org/.test(document.querySelector('[data-testid=hooks] form').innerText)`)
+	p.Press("Leave it as it is")
 	p.Faults() // of the address that was refused
 }
 

@@ -36,7 +36,7 @@ func serveWithProvider(t *testing.T, state openidtest.State, lasts time.Duration
 	t.Helper()
 	address := freeAddress(t)
 	s := &withProvider{url: "http://" + address, dir: t.TempDir()}
-	s.Provider = openidtest.Start(t, openidtest.Options{Redirects: []string{s.url + "/login/oidc/callback"}, Lasts: lasts},
+	s.Provider = openidtest.Start(t, openidtest.Options{Redirects: []string{s.url + "/login/oidc/callback", s.named() + "/login/oidc/callback"}, Lasts: lasts},
 		openidtest.User{Name: "alice", Groups: []string{"hpc"}}, openidtest.User{Name: "eve"})
 	s.Set(state)
 	s.config = filepath.Join(s.dir, "berth.yaml")
@@ -80,6 +80,9 @@ service:
 		}
 	}
 }
+
+// named is the address of the service by name: a browser takes the provider, which has a number, for another site then, as it is in a centre.
+func (s *withProvider) named() string { return strings.Replace(s.url, "127.0.0.1", "localhost", 1) }
 
 func (s *withProvider) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
@@ -273,13 +276,87 @@ func TestLoggingInWithABrowser(t *testing.T) {
 	}
 }
 
-// Where the service knows a provider the page has a button that leads there and back.
-func TestTheButtonOfAProvider(t *testing.T) {
+// A user of a provider logs in by clicking, at another site and back, is on the page to which they went, sees and ends their
+// sessions there, and logs out. A way back that is wrong ends at a page that says what to do.
+func TestLoggingInAtAProviderInABrowser(t *testing.T) {
 	b := browser.Start(t)
 	s := serveWithProvider(t, openidtest.Up, time.Hour)
 	p := b.Open(wide)
-	p.Visit(s.url + "/book")
-	p.Wait(`document.querySelector('a[href="login/oidc?to=%2Fbook"]')?.innerText.includes('Log in with Test ID')`)
-	p.Visit(s.url + "/login/oidc?to=/book")
-	p.Wait(`document.querySelector('input[name=password]')`) // of the provider
+	atProvider := func() string {
+		t.Helper()
+		p.Wait(`document.querySelector('input[name=password]')`)
+		return p.Eval(`location.href`).(string)
+	}
+	// elsewhere has alice log in at the provider's page by another program, and returns the way back.
+	elsewhere := func(page string) string {
+		t.Helper()
+		back, err := s.LogIn(http.DefaultClient, page+"&user=alice&password="+openidtest.Password, "alice", openidtest.Password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return back
+	}
+	x := &examiner{t: t, source: axeSource(t)}
+	refused := func(state, words, advice string) {
+		t.Helper()
+		p.Wait(`document.querySelector('h1')?.innerText === 'Not logged in'`)
+		if text := p.Eval(`document.body.innerText`).(string); !strings.Contains(text, words) || !strings.Contains(text, advice) {
+			t.Errorf("%s: the page says %q, want %q and %q", state, text, words, advice)
+		}
+		x.examine(p, "login "+state)
+		p.Faults() // the status of the page
+	}
+
+	p.Visit(s.named() + "/book?npe=3")
+	p.Wait(`document.querySelector('input[type=password]')`)
+	p.Press("Log in with Test ID")
+	if at := atProvider(); !strings.HasPrefix(at, s.URL) {
+		t.Fatalf("the button leads to %s", at)
+	}
+	for field, text := range map[string]string{"user": "alice", "password": openidtest.Password} {
+		p.Eval(fmt.Sprintf(`document.querySelector('input[name=%s]').focus()`, field))
+		p.Type(text)
+	}
+	p.Faults() // that no user is logged in, and what the provider's page lacks
+	p.Press("Go")
+	p.Wait(`document.querySelector('nav a[aria-current=page]')?.innerText === 'Book'`)
+	if at := p.Eval(`location.href`); at != s.named()+"/book?npe=3" {
+		t.Errorf("the way back ends at %s", at)
+	}
+	p.Press("alice, user: where you are logged in")
+	p.Wait(`[...document.querySelectorAll('[data-testid=sessions] section')].length === 1 && /Chrome on Linux\s+from 127.0.0.1\s+this one\s+Opened by the OpenID provider/.test(document.querySelector('[data-testid=sessions]').innerText)`)
+	x.examine(p, "sessions")
+	p.Key("Escape")
+	p.Wait(`!document.querySelector('[data-testid=sessions]')`)
+	p.Press("Harbour")
+	p.Wait(`document.querySelector('nav a[aria-current=page]')?.innerText === 'Harbour'`)
+	noFaults(t, p)
+	p.Press("Log out")
+	p.Wait(`document.querySelector('input[type=password]')`)
+	if text := p.Eval(`document.body.innerText`).(string); strings.Contains(text, "alice") {
+		t.Errorf("after logging out: %s", text)
+	}
+	p.Faults()
+
+	p.Visit(s.named() + "/login/oidc?to=/promises")
+	back := elsewhere(atProvider())
+	wrong := regexp.MustCompile(`state=\w+`).ReplaceAllString(back, "state=guess")
+	p.Visit(wrong)
+	refused("wrong state", "has not begun to log in", "Begin anew")
+	p.Visit(back) // what was kept for it is used up
+	refused("used up", "has not begun to log in", "Begin anew")
+	p.Visit(s.named() + "/login/oidc?to=/promises")
+	back = elsewhere(atProvider())
+	s.Set(openidtest.Down)
+	p.Visit(back)
+	refused("provider down", "Test ID does not answer", "Try again in some minutes")
+	s.Set(openidtest.Up)
+	p.Press("Log in again with Test ID")
+	back = elsewhere(atProvider())
+	p.Visit(back)
+	p.Wait(`document.querySelector('nav a[aria-current=page]')?.innerText === 'My promises'`)
+	p.Visit(back)
+	refused("twice", "has not begun to log in", "Begin anew")
+	p.Press("To the pages, where a token logs you in too")
+	p.Wait(`document.querySelector('nav a[aria-current=page]')?.innerText === 'Harbour'`) // the session is as it was
 }

@@ -26,8 +26,8 @@ export function drainLine(site: string, nodes: string[], reason: string | null):
 export const feedLine = (site: string, note: string) => ['berth feed create', site && `--site ${quoted(site)}`, note && `--note ${quoted(note)}`].filter(Boolean).join(' ');
 
 /** tokenLine is how the command line makes a token. */
-export const tokenLine = (t: { user: string; role: string; note?: string; expires?: string; sites?: string[] }) =>
-  [`berth token add ${quoted(t.user)}`, t.role !== 'user' && `--role ${t.role}`, t.note && `--note ${quoted(t.note)}`, t.expires && `--expires ${t.expires}`, t.sites && `--sites ${t.sites.map(quoted).join(',')}`].filter(Boolean).join(' ');
+export const tokenLine = (t: { user: string; role: string; note?: string; expires?: string; sites?: string[]; scopes?: string[] }) =>
+  [`berth token add ${quoted(t.user)}`, t.role !== 'user' && `--role ${t.role}`, t.note && `--note ${quoted(t.note)}`, t.expires && `--expires ${t.expires}`, t.sites && `--sites ${t.sites.map(quoted).join(',')}`, t.scopes && `--scope ${t.scopes.join(',')}`].filter(Boolean).join(' ');
 
 /** amount writes a value of a limit for people. */
 export function amount(l: Limit, value: number): string {

@@ -4,7 +4,7 @@ import { act, Failure, get, type Me } from './api.js';
 import { length, time } from './clock.js';
 import { useGot } from './follow.js';
 import { parseLength, spoken } from './grammar.js';
-import { acting, addLine, bodyOf, changeLine, changeOf, type Delivery, type Hook, hookState, isAddress, kinds, type Lead, leads, type Try, usual, type Wanted } from './receivers.js';
+import { acting, addLine, bodyOf, changeLine, changeOf, type Delivery, type Form as Sent, forms, type Hook, hookState, isAddress, isMail, kinds, type Lead, leads, type Try, usual, type Wanted } from './receivers.js';
 import { at } from './life.js';
 import { Command, Stamp, State, Trouble, Waiting } from './parts.js';
 import { text } from './text.js';
@@ -58,7 +58,7 @@ export function Hooks({ me, sites, zone, changes, onEnded }: { me: Me; sites: st
             <Group gap="2px 10px" miw={0}>
               <State of={{ works: 'ok', fails: 'warning', disabled: 'error' }[hookState(h)]} words={w.states[hookState(h)]} />
               <Text size="sm" fw={600} className="named">{h.note || h.host}</Text>
-              <Text size="sm" c="dimmed" className="named">{[h.note && h.host, h.form === 'chat' ? w.chatForm : w.webhookForm, h.site, everybody && h.user].filter(Boolean).join(', ')}</Text>
+              <Text size="sm" c="dimmed" className="named">{[h.note && h.host, w.forms[h.form] ?? h.form, h.site, everybody && h.user].filter(Boolean).join(', ')}</Text>
             </Group>
             <Button className="whole" size="compact-xs" variant="default" aria-expanded={open === h.id} aria-label={`${w.more}: ${h.note || h.host}`} onClick={() => setOpen(open === h.id ? '' : h.id)}>{w.more}</Button>
           </Group>
@@ -176,7 +176,7 @@ const order: ('label' | 'input' | 'description' | 'error')[] = ['label', 'input'
 /** Form makes a receiver, or changes one that is there, whose address is not known here and stays unless another one is typed. */
 function Form({ hook, sites, onShut, onDone, onEnded }: { hook?: Hook; sites: string[]; onShut: () => void; onDone: (h: Hook, line: string) => void; onEnded: () => void }) {
   const [f, set] = useState(() => ({
-    url: '', chat: hook?.form === 'chat', kinds: hook?.kinds ?? acting, site: hook?.site ?? '', note: hook?.note ?? '', text: hook?.text ?? '',
+    url: '', form: (hook?.form ?? 'webhook') as Sent, kinds: hook?.kinds ?? acting, site: hook?.site ?? '', note: hook?.note ?? '', text: hook?.text ?? '',
     starts: spoken((hook ?? usual).starts), unused: spoken((hook ?? usual).unused), ends: spoken((hook ?? usual).ends),
   }));
   const [busy, setBusy] = useState(false);
@@ -186,9 +186,13 @@ function Form({ hook, sites, onShut, onDone, onEnded }: { hook?: Hook; sites: st
   const long = (l: Lead) => (hook && f[l].trim() === spoken(hook[l]) ? hook[l] : parseLength(f[l]));
   const asked = (Object.keys(leads) as Lead[]).filter((l) => told(leads[l]));
   const url = f.url.trim();
-  const wanted: Wanted = { url, chat: f.chat, kinds: f.kinds, site: f.site, note: f.note.trim(), text: f.text.trim(), ...Object.fromEntries(asked.map((l) => [l, long(l) ?? undefined])) };
+  const wanted: Wanted = { url, form: f.form, kinds: f.kinds, site: f.site, note: f.note.trim(), text: f.text.trim(), ...Object.fromEntries(asked.map((l) => [l, long(l) ?? undefined])) };
   const body = hook ? changeOf(hook, wanted) : bodyOf(wanted);
-  const right = ((hook && url === '') || isAddress(url)) && f.kinds.length > 0 && asked.every((l) => long(l) !== null) && Object.keys(body).length > 0;
+  // One that is there may be given an address of either kind; of a new one that says what is sent.
+  const good = hook ? isAddress(url) || isMail(url) : f.form === 'email' ? isMail(url) : isAddress(url);
+  const typed = (text: string) => set({ ...f, url: text, ...(!hook && isMail(text.trim()) ? { form: 'email' } : !hook && f.form === 'email' && isAddress(text.trim()) ? { form: 'webhook' } : {}) });
+  const mail = f.form === 'email';
+  const right = ((hook && url === '') || good) && f.kinds.length > 0 && asked.every((l) => long(l) !== null) && Object.keys(body).length > 0;
   const line = hook ? changeLine(hook, wanted) : addLine(wanted);
   const send = () => {
     setBusy(true);
@@ -202,9 +206,9 @@ function Form({ hook, sites, onShut, onDone, onEnded }: { hook?: Hook; sites: st
   return (
     <Paper withBorder p="sm" component="form" aria-label={hook ? w.changeOf(hook.note || hook.host) : w.add} onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (right && !busy) send(); }}>
       <Stack gap="xs">
-        <TextInput label={hook ? w.newUrl : w.url} autoFocus autoComplete="off" type="url" placeholder={hook ? '' : 'https://hooks.example.org/berth'} value={f.url} onChange={(e) => set({ ...f, url: e.currentTarget.value })} error={f.url !== '' && !isAddress(url) && w.badUrl} description={hook ? w.newUrlAbout : w.urlAbout} inputWrapperOrder={order} />
-        {!hook && <Select label={w.form} data={[{ value: 'webhook', label: w.webhookForm }, { value: 'chat', label: w.chatForm }]} value={f.chat ? 'chat' : 'webhook'} onChange={(v) => set({ ...f, chat: v === 'chat' })} allowDeselect={false} />}
-        {f.chat && <TextInput label={w.text} value={f.text} onChange={(e) => set({ ...f, text: e.currentTarget.value })} description={w.textAbout} inputWrapperOrder={order} />}
+        <TextInput label={hook ? w.newUrl : mail ? w.mail : w.url} autoFocus autoComplete="off" inputMode={mail ? 'email' : 'url'} placeholder={hook ? '' : mail ? 'ann@example.org' : 'https://hooks.example.org/berth'} value={f.url} onChange={(e) => typed(e.currentTarget.value)} error={f.url !== '' && !good && (mail ? w.badMail : w.badUrl)} description={hook ? w.newUrlAbout : mail ? w.mailAbout : w.urlAbout} inputWrapperOrder={order} />
+        {!hook && <Select label={w.form} data={forms.map((v) => ({ value: v, label: w.forms[v] ?? v }))} value={f.form} onChange={(v) => set({ ...f, form: (v ?? 'webhook') as Sent })} allowDeselect={false} />}
+        {f.form === 'chat' && <TextInput label={w.text} value={f.text} onChange={(e) => set({ ...f, text: e.currentTarget.value })} description={w.textAbout} inputWrapperOrder={order} />}
         <fieldset className="bare"><legend>{w.toldOf}</legend>
           {kinds.map((k) => <label key={k} className="choice"><input type="checkbox" checked={told(k)} onChange={() => set({ ...f, kinds: kinds.filter((x) => (x === k ? !told(k) : told(x))) })} /> {w.kinds[k]}</label>)}
           {f.kinds.length === 0 && <Text size="sm" role="alert">{w.noKinds}</Text>}

@@ -1,6 +1,6 @@
 import '@mantine/core/styles.css';
 import './page.css';
-import { Alert, Anchor, AppShell, Button, createTheme, type CSSVariablesResolver, Group, MantineProvider, Paper, PasswordInput, Stack, Text, Title, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
+import { Alert, Anchor, AppShell, Button, createTheme, type CSSVariablesResolver, Group, MantineProvider, Modal, Paper, PasswordInput, Stack, Text, Title, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { Component, lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Failure, get, login, logout, now, type Me } from './api.js';
@@ -34,6 +34,7 @@ const variables: CSSVariablesResolver = () => ({
 const Promises = lazy(() => import('./promises.js'));
 const Workflow = lazy(() => import('./workflow.js'));
 const Operate = lazy(() => import('./operate.js'));
+const Sessions = lazy(() => import('./sessions.js'));
 const Laboratory = lazy(() => import('./laboratory.js'));
 
 /** roles are those that a page takes at least, in the order in which pages are offered. */
@@ -87,6 +88,7 @@ function Page() {
     if (row && here) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.offsetWidth) / 2;
   }, [page, me]);
   const zone = usualZone();
+  const [account, setAccount] = useState(false);
   const offered = me ? names.filter((n) => may(me, n)) : [];
   const { setColorScheme } = useMantineColorScheme();
 
@@ -120,6 +122,7 @@ function Page() {
   const ended = useCallback(() => {
     setMe(null);
     setOut(true);
+    setAccount(false);
   }, []);
 
   return (
@@ -138,7 +141,7 @@ function Page() {
           )}
           <Group gap="xs" wrap="nowrap">
             <Button size="compact-sm" variant="default" onClick={() => setColorScheme(shade === 'dark' ? 'light' : 'dark')}>{shade === 'dark' ? 'Light' : 'Dark'}</Button>
-            {me && <Text size="sm" truncate maw={220} visibleFrom="xs">{me.user}, {me.role}</Text>}
+            {me && <Button size="compact-sm" variant="default" className="account" aria-haspopup="dialog" aria-label={text.account(me.user, me.role)} onClick={() => setAccount(true)}>{me.user}, {me.role}</Button>}
             {me && <Button size="compact-sm" variant="default" onClick={() => logout().then(ended, ended)}>Log out</Button>}
           </Group>
         </Group>
@@ -162,6 +165,11 @@ function Page() {
               {page === 'laboratory' && <Laboratory me={me} onLive={setLive} onEnded={ended} />}
             </Suspense></Once>
           </Whole>
+        )}
+        {me && (
+          <Modal lockScroll={false} opened={account} onClose={() => setAccount(false)} title={text.sessions} size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
+            <Once><Suspense fallback={<Waiting height={120} />}><Sessions me={me} zone={zone} onEnded={ended} /></Suspense></Once>
+          </Modal>
         )}
         {!me && out && <Login failure={failure} onDone={ask} />}
       </AppShell.Main>

@@ -10,6 +10,13 @@ export function called(spans: Span[], user: string): string {
   return [first.user === user ? '' : first.user, first.name || first.id].filter(Boolean).join(', ');
 }
 
+/** agentOf says in short what a browser calls itself: its name, and the system that it is on. */
+export function agentOf(agent: string): string {
+  const browser = /Edg\//.test(agent) ? 'Edge' : /OPR\//.test(agent) ? 'Opera' : /Firefox\//.test(agent) ? 'Firefox' : /Chrom(e|ium)\//.test(agent) ? 'Chrome' : /Safari\//.test(agent) ? 'Safari' : '';
+  const system = /Android/.test(agent) ? 'Android' : /iPhone|iPad/.test(agent) ? 'iOS' : /Windows/.test(agent) ? 'Windows' : /Mac OS X/.test(agent) ? 'macOS' : /Linux|X11/.test(agent) ? 'Linux' : '';
+  return browser === '' ? agent.slice(0, 60) : system === '' ? browser : `${browser} on ${system}`;
+}
+
 /** Who tells whose bar a number is. */
 export type Who = (number: number, mine: boolean) => Promise<string>;
 

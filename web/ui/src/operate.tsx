@@ -14,7 +14,7 @@ const w = words.operate;
 
 interface Outage { number: number; name?: string; site: string; pool: string; pes: string; npe: number; nodes?: string[]; from?: string; until?: string }
 interface Errand { number: number; site: string; reservation: string; what: 'make' | 'remove'; state?: string; since?: string; trouble?: string }
-interface Token { id: string; user: string; role: string; note?: string; created: string; expires?: string; sites?: string[] }
+interface Token { id: string; user: string; role: string; note?: string; created: string; expires?: string; sites?: string[]; scopes?: string[] }
 interface Score { jobs: { asked: number; promised: number; refused?: Record<string, number>; compared: number; earlier: number; same: number; later: number }; promised_wait: { mean: number }; actual_wait: { mean: number } }
 interface Finding { check: string; level: string; text: string; hint?: string }
 type Watched = Site & { nodes?: Node[]; drift?: { kind: string; name: string; what?: string[] }[] };
@@ -125,14 +125,15 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
         <NewToken sites={sites.value?.sites.map((s) => s.name) ?? []} zone={zone} clock={clock} onDone={tokens.again} onEnded={onEnded} />
         <Scroll name={w.parts.tokens} head={['User', 'Role', 'Note', 'Made', 'Expires', 'Sites', '']}
           ids={tokens.value?.tokens.map((k) => k.id)} rows={(tokens.value?.tokens ?? []).map((k) => [
-            k.user, k.role, k.note, <Stamp key="c" of={stamp(k.created)} />, k.expires ? <Stamp key="e" of={stamp(k.expires)} /> : w.always, k.sites?.join(', ') ?? text.allSites, <Revoke key="r" token={k} onDone={tokens.again} onEnded={onEnded} />,
+            k.user, k.scopes ? <span key="s">{k.role} <span className="faint">{w.scopesOf(k.scopes.join(', '))}</span></span> : k.role, k.note, <Stamp key="c" of={stamp(k.created)} />, k.expires ? <Stamp key="e" of={stamp(k.expires)} /> : w.always, k.sites?.join(', ') ?? text.allSites, <Revoke key="r" token={k} onDone={tokens.again} onEnded={onEnded} />,
           ])} />
       </Part>
     </Stack>
   );
 }
 
-const noToken = { user: '', role: 'user', note: '', expires: '', sites: [] as string[] };
+const noToken = { user: '', role: 'user', note: '', expires: '', sites: [] as string[], scopes: [] as string[] };
+const scopes = Object.keys(w.scopes) as (keyof typeof w.scopes)[];
 
 /** NewToken makes a token. Its secret is in the answer alone: it is shown until it is put away or the page is left, and kept nowhere. */
 function NewToken({ sites, zone, clock, onDone, onEnded }: { sites: string[]; zone: string; clock: number; onDone: () => void; onEnded: () => void }) {
@@ -146,7 +147,7 @@ function NewToken({ sites, zone, clock, onDone, onEnded }: { sites: string[]; zo
   const until = f.expires.trim() === '' ? null : lasts !== null ? Math.floor(clock) + lasts : parseTime(f.expires, clock, zone);
   const badExpires = f.expires.trim() !== '' && (until === null ? w.badExpires(f.expires) : until <= clock && w.overExpires);
   const right = f.user.trim() !== '' && !badExpires;
-  const wanted = { user: f.user.trim(), role: f.role, ...(f.note.trim() ? { note: f.note.trim() } : {}), ...(until !== null ? { expires: stampOf(until) } : {}), ...(f.sites.length > 0 ? { sites: f.sites } : {}) };
+  const wanted = { user: f.user.trim(), role: f.role, ...(f.note.trim() ? { note: f.note.trim() } : {}), ...(until !== null ? { expires: stampOf(until) } : {}), ...(f.sites.length > 0 ? { sites: f.sites } : {}), ...(f.scopes.length > 0 ? { scopes: f.scopes } : {}) };
   const send = () => {
     setBusy(true);
     setFailure(null);
@@ -183,6 +184,9 @@ function NewToken({ sites, zone, clock, onDone, onEnded }: { sites: string[]; zo
           </Group>
           <fieldset className="bare spaced"><legend>{w.tokenSites}</legend>
             <Group gap="0 14px">{sites.map((s) => <label key={s} className="choice"><input type="checkbox" checked={f.sites.includes(s)} onChange={(e) => set({ sites: e.currentTarget.checked ? [...f.sites, s] : f.sites.filter((x) => x !== s) })} /> <span className="named">{s}</span></label>)}</Group>
+          </fieldset>
+          <fieldset className="bare spaced"><legend>{w.tokenScopes}</legend>
+            <Group gap="0 14px">{scopes.map((s) => <label key={s} className="choice"><input type="checkbox" checked={f.scopes.includes(s)} onChange={() => set({ scopes: scopes.filter((x) => (x === s ? !f.scopes.includes(s) : f.scopes.includes(x))) })} /> {w.scopes[s]}</label>)}</Group>
           </fieldset>
           <Trouble failure={failure} />
           {right && <Command line={tokenLine(wanted)} />}

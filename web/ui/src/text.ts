@@ -19,6 +19,8 @@ export const text = {
   },
   pages: { harbour: 'Harbour', book: 'Book', promises: 'My promises', workflow: 'Workflow', operate: 'Operate', laboratory: 'Laboratory' },
   pagesOf: 'Pages',
+  account: (user: string, role: string) => `${user}, ${role}: where you are logged in`,
+  sessions: 'Where you are logged in',
   upgraded: { title: 'This page could not be shown', about: 'Berth may have been upgraded meanwhile, or the connection is lost.', act: 'Reload' },
   book: {
     title: 'Book',

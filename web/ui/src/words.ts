@@ -66,10 +66,10 @@ export const words = {
     look: 'Look at it', notTaken: 'The offer could not be taken', offersOf: (n: number) => `Instead of occurrence ${n}`, take: (n: number) => `Take for occurrence ${n}`,
   },
   hooks: {
-    title: 'Notices', about: 'A program or a chat is told when something happens to your promises and workflows, or is about to.',
+    title: 'Notices', about: 'A program, a chat or a mailbox is told when something happens to your promises and workflows, or is about to.',
     add: 'Add a receiver', addIt: 'Add it', leave: 'Add none', change: 'Change', changeIt: 'Change it', changed: 'Changed', changeOf: (name: string) => `Change receiver ${name}`, newUrl: 'New address', newUrlAbout: 'Empty: the one that it has, which is kept sealed and cannot be shown.', none: 'No receiver is told yet.', of: (name: string) => `Receiver ${name}`, more: 'Details', acts: 'What can be done',
-    url: 'Address', urlAbout: 'Notices are sent there with POST. It is kept sealed, and is not shown again.', badUrl: 'Want an address with https, such as https://hooks.example.org/berth',
-    form: 'What is sent', webhookForm: 'messages of Standard Webhooks', chatForm: 'texts for a chat', text: 'Text', textAbout: 'Empty: the usual one. Values stand in braces: {link} {kind} at {site}, {start}', toldOf: 'Told of', noKinds: 'Choose at least one.',
+    url: 'Address', urlAbout: 'Notices are sent there with POST. It is kept sealed, and is not shown again.', badUrl: 'Want an address with https, such as https://hooks.example.org/berth, or one of e-mail',
+    form: 'What is sent', forms: { webhook: 'messages of Standard Webhooks', chat: 'texts for a chat', email: 'e-mail' } as Record<string, string>, mail: 'E-mail address', mailAbout: 'Notices are sent there by e-mail. It is kept sealed, and is not shown again.', badMail: 'Want an address such as ann@example.org', text: 'Text', textAbout: 'Empty: the usual one. Values stand in braces: {link} {kind} at {site}, {start}', toldOf: 'Told of', noKinds: 'Choose at least one.',
     kinds: {
       granted: 'promised', refused: 'refused', moved: 'moved', degraded: 'degraded', whole: 'whole again', lost: 'lost', starting: 'starts soon', unused: 'unused so far', ending: 'ends soon', deadline: 'deadline in danger', cancelled: 'cancelled', ended: 'ended', test: 'a test', gap: 'notices that were not sent',
     } as Record<string, string>,
@@ -88,6 +88,13 @@ export const words = {
     made: 'The feed is there', once: 'This is its address. It is shown this once; if it is lost, revoke the feed and make another one.',
     copy: 'Copy the address', putAway: 'Put it away',
     none: 'There is no feed yet.', never: 'not yet', revoke: 'Revoke', sure: 'Yes, revoke it',
+  },
+  sessions: {
+    about: 'The sessions of your browsers. End one that you do not know, and all others if a machine was lost. Who uses it is logged out at once.',
+    unknown: 'unknown browser', from: (address: string) => `from ${address}`, of: (name: string, address: string) => `Session: ${name} ${address}`.trim(), current: 'this one',
+    opened: (way: string) => `Opened ${way}`, ways: { token: 'with a token', machine: 'as a user of the machine', oidc: 'by the OpenID provider' } as Record<string, string>, used: 'used last', expires: 'ends at the latest',
+    scopes: (list: string) => `Good for: ${list}.`,
+    end: 'End', sure: 'Yes, end it', ended: 'The session is ended.', endOthers: 'End all others', sureOthers: 'Yes, end all others', endedOthers: 'All others are ended.',
   },
   operate: {
     title: 'Operate',
@@ -108,7 +115,8 @@ export const words = {
     newToken: 'Make a token', makeToken: 'Make it', noNewToken: 'Make none',
     tokenUser: 'User', tokenUserAbout: 'Whose it is.', tokenRole: 'Role', tokenNote: 'Note', tokenNoteAbout: 'What it is for.', tokenExpires: 'Expires', tokenExpiresAbout: 'Empty: never. Else 30d, or a time.',
     tokenRoles: [{ value: 'viewer', label: 'viewer: sees, without names' }, { value: 'user', label: 'user: books, and sees their own' }, { value: 'operator', label: 'operator: everything' }],
-    tokenSites: 'Only these sites; all, if none is chosen',
+    tokenSites: 'Only these sites; all, if none is chosen', tokenScopes: 'Only for these; for all that the role may do, if none is chosen', scopesOf: (list: string) => `to ${list} alone`,
+    scopes: { read: 'look', reserve: 'reserve', cancel: 'cancel', run: 'run tasks', feeds: 'feeds and notices', operate: 'operate sites', tokens: 'tokens and sessions' },
     badExpires: (t: string) => `${t}: want a length of time, such as 30d, or a time, such as 2026-12-24 18:00`, overExpires: 'That is over already.',
     tokenMade: (user: string, role: string) => `A token of ${user}, ${role}`,
     secretAbout: 'Give it to its user now. It is shown this once and kept nowhere; if it is lost, revoke it and make another one.',

@@ -25,6 +25,7 @@ test('limits are those of users, and of accounts and partitions', () => {
 });
 
 test('tokens are made by the same command', () => {
+  assert.equal(tokenLine({ user: 'alice', role: 'user', scopes: ['read', 'run'] }), 'berth token add alice --scope read,run');
   assert.equal(tokenLine({ user: 'alice', role: 'user' }), 'berth token add alice');
   assert.equal(
     tokenLine({ user: 'wall', role: 'viewer', note: "the hall's screen", expires: '2026-12-24T18:00:00Z', sites: ['cm5', 'main'] }),

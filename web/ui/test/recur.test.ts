@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { costOf } from '../src/costs.js';
 import { parseStarts, repeatFlags } from '../src/grammar.js';
-import { acting, addLine, bodyOf, changeLine, changeOf, hookState, isAddress, kinds, type Hook, type Wanted } from '../src/receivers.js';
+import { acting, addLine, bodyOf, changeLine, changeOf, hookState, isAddress, isMail, kinds, type Hook, type Wanted } from '../src/receivers.js';
 import { readRepeat, usualRepeat } from '../src/repeat.js';
-import { called } from '../src/names.js';
+import { agentOf, called } from '../src/names.js';
 import { alive, cancelLine, changeSeriesLine, inWords, nextOf, readChange, readLater, type Series } from '../src/recur.js';
 
 test('rules are told in words, and those that are not understood as they are', () => {
@@ -54,25 +54,39 @@ test('occurrences are changed as the command line does', () => {
 });
 
 test('receivers of notices are asked for and told as the command line does', () => {
-  const plain: Wanted = { url: 'https://a.example/x', chat: false, kinds: [...acting].reverse(), site: '', note: '', text: 'left from before' };
+  const plain: Wanted = { url: 'https://a.example/x', form: 'webhook', kinds: [...acting].reverse(), site: '', note: '', text: 'left from before' };
   assert.deepEqual(bodyOf(plain), { url: 'https://a.example/x' });
   assert.equal(addLine(plain), 'berth notify add "$URL"');
-  const chat: Wanted = { ...plain, chat: true, kinds, site: 'main', note: 'on call', text: '{link} {kind}', starts: 3600 };
+  const chat: Wanted = { ...plain, form: 'chat', kinds, site: 'main', note: 'on call', text: '{link} {kind}', starts: 3600 };
   assert.deepEqual(bodyOf(chat), { url: 'https://a.example/x', form: 'chat', kinds, site: 'main', note: 'on call', text: '{link} {kind}', starts: 3600 });
   assert.equal(addLine(chat), `berth notify add "$URL" --chat --kinds all --site main --text '{link} {kind}' --starts 1h --note 'on call'`);
   assert.deepEqual([{}, { failing: 'x' }, { failing: 'x', disabled: 'by ann' }].map((h) => hookState(h as Hook)), ['works', 'fails', 'disabled']);
   assert.deepEqual(bodyOf({ ...plain, starts: 900, unused: 600, ends: 601 }), { url: 'https://a.example/x', ends: 601 });
+  const mail: Wanted = { ...plain, form: 'email', url: 'ann@example.org' };
+  assert.deepEqual(bodyOf(mail), { url: 'mailto:ann@example.org' });
+  assert.equal(addLine(mail), 'berth notify add ann@example.org');
+  assert.deepEqual(bodyOf({ ...mail, url: 'mailto:ann@example.org' }), { url: 'mailto:ann@example.org' });
+  assert.deepEqual(['ann@example.org', 'mailto:ann@example.org', 'https://ann@example.org', 'ann', 'ann@', 'a b@x'].map(isMail), [true, true, false, false, false, false]);
   assert.deepEqual(['https://x.example', 'http://127.0.0.1:9', 'ftp://x', 'x', ''].map(isAddress), [true, true, false, false, false]);
+});
+
+test('browsers are told by name and system', () => {
+  const is = (system: string, rest: string) => agentOf(`Mozilla/5.0 (${system}) ${rest}`);
+  assert.equal(is('X11; Linux x86_64; rv:140.0', 'Gecko/20100101 Firefox/140.0'), 'Firefox on Linux');
+  assert.equal(is('Windows NT 10.0; Win64; x64', 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0'), 'Edge on Windows');
+  assert.equal(is('iPhone; CPU iPhone OS 18_0 like Mac OS X', 'AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1'), 'Safari on iOS');
+  assert.equal(is('Linux; Android 15', 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36'), 'Chrome on Android');
+  assert.equal(agentOf('curl/8.9'), 'curl/8.9');
 });
 
 test('of a receiver only what is wanted otherwise is changed', () => {
   const hook: Hook = { id: '1f2e', user: 'ann', form: 'chat', host: 'a.example', note: 'on call', kinds: [...acting], site: 'main', text: '{link}', starts: 0, unused: 600, ends: 600, created: '', waiting: 0, dead: 0 };
-  const is: Wanted = { url: '', chat: true, kinds: [...acting].reverse(), site: 'main', note: 'on call', text: '{link}', starts: 0 };
+  const is: Wanted = { url: '', form: 'chat', kinds: [...acting].reverse(), site: 'main', note: 'on call', text: '{link}', starts: 0 };
   assert.deepEqual(changeOf(hook, is), {});
   const other: Wanted = { ...is, url: 'https://b.example/y', kinds, site: '', text: '', note: 'the night shift', starts: 3600, ends: 600 };
   assert.deepEqual(changeOf(hook, other), { url: 'https://b.example/y', kinds, site: '', note: 'the night shift', text: '', starts: 3600 });
   assert.equal(changeLine(hook, other), `berth notify change 1f2e --url "$URL" --kinds all --site '' --text '' --starts 1h --note 'the night shift'`);
-  assert.deepEqual(changeOf({ ...hook, form: 'webhook', text: undefined }, { ...is, chat: false, text: 'left from before' }), {});
+  assert.deepEqual(changeOf({ ...hook, form: 'webhook', text: undefined }, { ...is, form: 'webhook', text: 'left from before' }), {});
 });
 
 test('what a form says of repeating is read, and what is wrong is told', () => {
