@@ -218,8 +218,8 @@ type Exceeded struct {
 	// Asked is with what the user, account, QOS or partition has already. Of delay and idle it is what was foreseen, with
 	// what was foreseen before for a reservation that is changed; if that is no more than Allowed, some jobs could not be followed.
 	Asked int64 `json:"asked"`
-	// Frees is when as much would be allowed if nothing else is asked for meanwhile; 0 if
-	// that is never or not known.
+	// Frees is when as much would be allowed if nothing else is asked for meanwhile, and of month_budget the first start
+	// for which it is; 0 if that is never or not known.
 	Frees Time `json:"frees,omitempty"`
 }
 

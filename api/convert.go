@@ -197,6 +197,10 @@ func beyond(r *berth.Refusal, at string) string {
 		allowed, asked = fmt.Sprintf("%g PEs %s", x.Allowed, at), fmt.Sprintf("%g", x.Asked)
 	case policy.LimitShare:
 		allowed, asked = fmt.Sprintf("%g PEs %s at any one time", x.Allowed, at), fmt.Sprintf("%g", x.Asked)
+	case policy.LimitBudget:
+		allowed, asked = fmt.Sprintf("%g PE-hours", x.Allowed), fmt.Sprintf("%.6g with what is charged already", x.Asked)
+	case policy.LimitMonthBudget:
+		allowed, asked = fmt.Sprintf("%g PE-hours for what starts in one month", x.Allowed), fmt.Sprintf("%.6g with what is charged to that month", x.Asked)
 	case policy.LimitPESeconds:
 		allowed, asked = fmt.Sprintf("%g PE-hours", x.Allowed), fmt.Sprintf("%.6g with %s", x.Asked, has)
 	case policy.LimitDelay:
@@ -228,6 +232,8 @@ func beyond(r *berth.Refusal, at string) string {
 	text := fmt.Sprintf("%s is %s, and %s %s", whose, allowed, says, asked)
 	switch {
 	case x.Frees == 0:
+	case policy.LimitName(x.Limit) == policy.LimitMonthBudget:
+		text += "; it may start at " + stamp(r.Exceeded.Frees) + " or later"
 	case policy.LimitName(x.Limit) == policy.LimitLead, policy.LimitName(x.Limit) == policy.LimitAhead:
 		text += "; ask again at " + stamp(r.Exceeded.Frees) + " or later"
 	default:

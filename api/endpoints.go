@@ -393,6 +393,11 @@ var endpoints = []endpoint{
 		params: quotasParams, status: http.StatusOK, answer: form.Quotas{}, costly: true, do: (*call).quotas,
 	},
 	{
+		method: http.MethodGet, path: "/v1/usage", id: "usage", role: service.User,
+		about:  "Show what your reservations came to, by account and month, from the records of the journal; for operators those of all users.",
+		params: usageParams, status: http.StatusOK, answer: form.Usage{}, costly: true, do: (*call).usage,
+	},
+	{
 		method: http.MethodGet, path: "/v1/tokens", id: "tokens", role: service.Operator, scope: token.ScopeTokens,
 		about:  "List the tokens, without their secrets.",
 		status: http.StatusOK, answer: form.Tokens{}, do: (*call).listTokens,

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 )
@@ -147,6 +148,23 @@ func (f *fake) Quotas(_ context.Context, by service.Principal, of []service.Prin
 func (f *fake) SharedQuotas(context.Context, service.Principal) ([]service.SharedQuota, error) {
 	defer f.lock()()
 	return []service.SharedQuota{{Account: "phys", Limits: f.allowed}, {QOS: "high"}, {Partition: "gpu"}}, f.fails
+}
+
+func (f *fake) AccountQuotas(_ context.Context, by service.Principal) ([]service.SharedQuota, error) {
+	defer f.lock()()
+	if by.User != "alice" {
+		return nil, f.fails
+	}
+	return []service.SharedQuota{{Account: "phys", Limits: f.allowed}}, f.fails
+}
+
+func (f *fake) Usage(_ context.Context, by service.Principal, from, to policy.Month) (used service.UsedSince, looked int, err error) {
+	defer f.lock()()
+	used.List = []service.Used{{User: by.User, Account: "phys", Month: max(from, 2027*12), Reservations: 3, NoShows: 1, Charged: 5400, Held: 7200}}
+	if used.List[0].Month >= to {
+		used.List = nil
+	}
+	return used, 2, f.fails
 }
 
 func (f *fake) Users(context.Context, service.Principal) ([]string, error) {

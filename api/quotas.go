@@ -12,7 +12,7 @@ import (
 
 var quotasParams = []param{{"user", "Only of this user. Others than yourself only operators may name.", text("alice")}}
 
-// quotas answers with the limits of a user and what is used of them: one's own, or, for
+// quotas answers with the limits of a user and what is used of them: one's own with those of the accounts that one uses, or, for
 // an operator, those of all who have something, and of accounts, QOS and partitions.
 func (c *call) quotas() error {
 	query, err := c.query(quotasParams)
@@ -46,15 +46,19 @@ func (c *call) quotas() error {
 	for i := range list {
 		f.Quotas[i] = quota(&list[i])
 	}
-	if !named && c.by.Can(service.Operator) && c.by.Sites.All() {
-		shared, err := c.SharedQuotas(c.r.Context(), c.by)
-		if err != nil {
-			return err
-		}
-		for i := range shared {
-			q := &shared[i]
-			f.Shared = append(f.Shared, form.SharedQuota{Account: q.Account, QOS: q.QOS, Partition: q.Partition, Limits: limits(q.Limits)})
-		}
+	var shared []service.SharedQuota
+	switch {
+	case !named && c.by.Can(service.Operator) && c.by.Sites.All():
+		shared, err = c.SharedQuotas(c.r.Context(), c.by)
+	case !named || user == c.by.User:
+		shared, err = c.AccountQuotas(c.r.Context(), c.by)
+	}
+	if err != nil {
+		return err
+	}
+	for i := range shared {
+		q := &shared[i]
+		f.Shared = append(f.Shared, form.SharedQuota{Account: q.Account, QOS: q.QOS, Partition: q.Partition, Limits: limits(q.Limits)})
 	}
 	return c.answer(http.StatusOK, &f)
 }
@@ -90,6 +94,12 @@ func limits(allowed []service.Allowed) []form.Limit {
 		}
 		if a.Counted {
 			l.Used = new(inUnit(a.Unit, a.Used))
+		}
+		if a.Held > 0 {
+			l.Held = new(inUnit(a.Unit, a.Held))
+		}
+		if a.Frees != 0 && a.Frees.Valid() {
+			l.Frees = form.TimeOf(a.Frees)
 		}
 		list[i] = l
 	}

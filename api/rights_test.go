@@ -77,6 +77,7 @@ var rights = []right{
 	{"POST", "/v1/journal/compact", "{}", 401, 403, 403, 403, 200},
 	{"GET", "/v1/me", "", 401, 200, 200, 200, 200},
 	{"GET", "/v1/quotas", "", 401, 403, 200, 200, 200},
+	{"GET", "/v1/usage", "", 401, 403, 200, 200, 200},
 	{"GET", "/v1/quotas?user=alice", "", 401, 403, 403, 200, 200},
 	{"GET", "/v1/outages", "", 401, 200, 200, 200, 200},
 	{"POST", "/v1/maintenance", `{"name":"cooling","site":"cm5","duration":3600}`, 401, 403, 403, 403, 201},

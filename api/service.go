@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 )
@@ -84,6 +85,8 @@ type watcher interface {
 	LastEvent() uint64
 	Listen(ctx context.Context, by service.Principal, after uint64) iter.Seq2[service.Notice, error]
 	SharedQuotas(ctx context.Context, by service.Principal) ([]service.SharedQuota, error)
+	Usage(ctx context.Context, by service.Principal, from, to policy.Month) (used service.UsedSince, looked int, err error)
+	AccountQuotas(ctx context.Context, by service.Principal) ([]service.SharedQuota, error)
 	Quotas(ctx context.Context, by service.Principal, of []service.Principal) ([]service.Quota, error)
 	Occupied(ctx context.Context, by service.Principal) iter.Seq2[service.Occupied, error]
 	Users(ctx context.Context, by service.Principal) ([]string, error)

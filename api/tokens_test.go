@@ -126,15 +126,19 @@ func TestQuotas(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	lead, _ := policy.LimitNamed(policy.LimitLead)
 	hours, _ := policy.LimitNamed(policy.LimitPESeconds)
-	w.fake.allowed = []service.Allowed{{LimitKind: lead, Limited: true, Value: 86_400}, {LimitKind: hours, Counted: true, Used: 5400}}
-	own := into[form.Quotas](t, w.do("alice", "GET", "/v1/quotas", ""), 200).Quotas
+	w.fake.allowed = []service.Allowed{{LimitKind: lead, Limited: true, Value: 86_400}, {LimitKind: hours, Counted: true, Used: 5400, Held: 1800, Frees: 1_800_000_000}}
+	got := into[form.Quotas](t, w.do("alice", "GET", "/v1/quotas", ""), 200)
+	own := got.Quotas
+	if len(got.Shared) != 1 || got.Shared[0].Account != "phys" {
+		t.Errorf("the accounts of alice: %+v", got.Shared)
+	}
 	if len(own) != 1 || own[0].User != "alice" || own[0].Role != "user" || len(own[0].Limits) != 2 {
 		t.Fatalf("%+v", own)
 	}
 	if l := own[0].Limits[0]; l.Limit != "lead" || l.Unit != "seconds" || l.Allowed == nil || *l.Allowed != 86_400 || l.Used != nil {
 		t.Errorf("%+v", l)
 	}
-	if l := own[0].Limits[1]; l.Limit != "pe_hours" || l.Allowed != nil || l.Used == nil || *l.Used != 1.5 {
+	if l := own[0].Limits[1]; l.Limit != "pe_hours" || l.Allowed != nil || l.Used == nil || *l.Used != 1.5 || l.Held == nil || *l.Held != 0.5 || l.Frees != 1_800_000_000 {
 		t.Errorf("%+v", l)
 	}
 	var users []string
@@ -148,7 +152,7 @@ func TestQuotas(t *testing.T) {
 	if len(all.Shared) != 3 || all.Shared[0].Account != "phys" || len(all.Shared[0].Limits) != 2 || all.Shared[1].QOS != "high" || all.Shared[2].Partition != "gpu" {
 		t.Errorf("%+v", all.Shared)
 	}
-	for who, path := range map[string]string{"alice": "/v1/quotas", "root": "/v1/quotas?user=alice"} {
+	for who, path := range map[string]string{"bob": "/v1/quotas", "root": "/v1/quotas?user=alice"} {
 		if q := into[form.Quotas](t, w.do(who, "GET", path, ""), 200); len(q.Shared) > 0 {
 			t.Errorf("%s, %s: %+v", who, path, q.Shared)
 		}

@@ -131,7 +131,7 @@ func (c *Config) resolve() (settings, error) {
 	s := settings{
 		state: state.Config{
 			Sites: c.Sites, Uplink: c.Uplink, Users: c.Users, Form: calendar.Forms[0],
-			Limited: len(c.Limits) > 0 || len(c.Ahead) > 0, Everyone: len(c.Ahead) > 0, NoShows: c.Limits.Has(policy.LimitNoShow),
+			Limited: len(c.Limits) > 0 || len(c.Ahead) > 0, Everyone: len(c.Ahead) > 0, NoShows: c.Limits.Has(policy.LimitNoShow), Budgets: c.Limits.HasBudgets(),
 			Accounts: c.Limits.Accounts(), Qualities: c.Limits.Qualities(), Partitions: c.Limits.Partitions(),
 		},
 		rules: place.Rules{

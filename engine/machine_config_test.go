@@ -185,6 +185,9 @@ func (d dice) newConfig(about [2]theme) engine.Config {
 	if d.chance(40) {
 		c.Limits = append(c.Limits, policy.Limit{Name: policy.LimitPESeconds, Value: int64(d.between(20, 80))})
 	}
+	if d.chance(25) {
+		c.Limits = append(c.Limits, policy.Limit{Name: policy.LimitBudget, Value: int64(d.between(60, 250))})
+	}
 	for i := range c.Limits { // it is the same for all three, since owns gives all the same name
 		c.Limits[i].Scope = []policy.Scope{{}, {Account: policy.Every}, {QOS: policy.Every}}[c.Limits[i].Value%3]
 	}

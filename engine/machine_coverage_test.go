@@ -92,6 +92,7 @@ const (
 	hasRefuseAll
 	hasQuotaCount
 	hasQuotaArea
+	hasBudget
 	hasStageBefore
 	hasStageHold
 	hasUplink
@@ -149,7 +150,7 @@ const (
 
 var featureNames = [features]string{
 	"sites", "pools", "managed", "speed", "accelerator-speed", "classes", "names", "link", "order", "order-options", "users", "match", "batch", "unaware", "placement",
-	"choice", "unbounded", "instant", "period", "eager", "grid", "refuse-all", "quota-count", "quota-area", "before", "hold-while", "uplink",
+	"choice", "unbounded", "instant", "period", "eager", "grid", "refuse-all", "quota-count", "quota-area", "budget", "before", "hold-while", "uplink",
 	"immediate", "conservative", "other-pass", "compress", "preempt", "extend", "delay", "class-order", "explain",
 	"job", "limited", "parts", "moldable", "eligible", "sited", "pooled", "held", "no-show", "user", "software", "version", "licences", "memory",
 	"storage", "accelerators", "partition", "constraint",
@@ -206,6 +207,7 @@ func configFeatures(c *engine.Config) []feature {
 	add(hasRefuseAll, c.Eager != nil && c.Eager.RefuseAll)
 	add(hasQuotaCount, limitIn(c, policy.LimitActive) > 0)
 	add(hasQuotaArea, limitIn(c, policy.LimitPESeconds) > 0)
+	add(hasBudget, limitIn(c, policy.LimitBudget) > 0)
 	add(hasStageBefore, c.Staging == engine.StagingBefore)
 	add(hasStageHold, c.Staging == engine.StagingHold)
 	add(hasUplink, c.Uplink > 0)

@@ -152,6 +152,7 @@ type model struct {
 	byID      map[string]*promise
 	pending   map[string]*berth.Request
 	forecasts map[string]*berth.Forecast
+	paid      map[string]int64 // PE-seconds of a user that are charged for what is over
 	outages   outages
 	other     outages                    // the same as another reading of the last Up has it, nil if there is none
 	plans     map[string]berth.Allotment // of jobs
@@ -166,7 +167,7 @@ type model struct {
 func newModel(config *engine.Config) *model {
 	return &model{
 		world: newWorld(config), byID: map[string]*promise{}, pending: map[string]*berth.Request{},
-		forecasts: map[string]*berth.Forecast{}, plans: map[string]berth.Allotment{}, launched: map[string]uint64{},
+		forecasts: map[string]*berth.Forecast{}, paid: map[string]int64{}, plans: map[string]berth.Allotment{}, launched: map[string]uint64{},
 	}
 }
 
@@ -182,6 +183,15 @@ type occasion struct {
 	displaced []displaced       // by an outage, from late-binding PEs
 	jobs      []string          // what has become a waiting job
 	stopped   []stopped         // jobs that yield before their time
+}
+
+// charge has a user pay for the PEs of a promise until a time.
+func (m *model) charge(p *promise, until berth.Time) {
+	for i := range p.allotments {
+		if a := &p.allotments[i]; !p.job && !p.transit && min(a.End, until) > a.Start {
+			m.paid[p.request.User] += int64(a.NPE) * int64(min(a.End, until)-a.Start)
+		}
+	}
 }
 
 // drop forgets a promise.
@@ -368,6 +378,7 @@ func (m *model) change(o *occasion, c *change.Change, p *promise) {
 	case change.Ended:
 		m.judgeEnded(o, c, p)
 		if p.over[c.Part] = true; !slices.Contains(p.over, false) {
+			m.charge(p, m.now)
 			m.drop(p)
 		}
 	default:
@@ -399,6 +410,7 @@ func (m *model) leave(o *occasion, c *change.Change, p *promise) {
 		if o.event.Kind != engine.EventCancel || o.event.ID != c.ID {
 			m.fault("told", "%q is cancelled, which its owner did not ask for", c.ID)
 		}
+		m.charge(p, m.now)
 	case change.Rejected:
 		if o.event.Kind != engine.EventReject || o.event.ID != c.ID || c.Refusal == nil || *c.Refusal != *o.event.Refusal {
 			m.fault("told", "%q is rejected for %+v, which its site did not say", c.ID, c.Refusal)
@@ -407,10 +419,12 @@ func (m *model) leave(o *occasion, c *change.Change, p *promise) {
 		if p.state != berth.Held || m.now < p.expires {
 			m.fault("expiry", "%q, %s until %d, expires at %d", c.ID, p.state, p.expires, m.now)
 		}
+		m.charge(p, m.now)
 	case change.NoShow:
 		if p.state != berth.Active || p.shown || p.request.NoShow == 0 || m.now < p.start().Add(p.request.NoShow) {
 			m.fault("expiry", "%q is given up at %d as if it was not used", c.ID, m.now)
 		}
+		m.charge(p, berth.Forever)
 	case change.Failed:
 		m.judgeFailed(o, c, p)
 	case change.Lost:

@@ -415,6 +415,7 @@ func owns(r *berth.Request, user string) { r.User, r.Account, r.QOS = user, user
 // as it was promised.
 func (m *model) withinQuota(user string, but *promise, area int64) answer {
 	mostLive, mostArea := limitIn(m.config, policy.LimitActive), limitIn(m.config, policy.LimitPESeconds)
+	budget, paid := limitIn(m.config, policy.LimitBudget), m.paid[user]
 	if user == "" {
 		return yes
 	}
@@ -431,9 +432,9 @@ func (m *model) withinQuota(user string, but *promise, area int64) answer {
 		}
 	}
 	switch {
-	case mostLive > 0 && int64(count) >= mostLive, mostArea > 0 && has > mostArea:
+	case mostLive > 0 && int64(count) >= mostLive, mostArea > 0 && has > mostArea, budget > 0 && has+paid > budget:
 		return no
-	case mostArea > 0 && owed > mostArea:
+	case mostArea > 0 && owed > mostArea, budget > 0 && owed+paid > budget:
 		return perhaps
 	}
 	return yes

@@ -43,6 +43,8 @@ func drawLimits(t *rapid.T) policy.Limits {
 		row(s, policy.LimitLength, 3, 20)
 		row(s, policy.LimitShare, 100, 900)
 		row(s, policy.LimitPESeconds, 20, 300)
+		row(s, policy.LimitBudget, 100, 600)
+		row(s, policy.LimitMonthBudget, 20, 300)
 		if s.Role == "operator" && rapid.Bool().Draw(t, "unlimited") {
 			l = append(l, policy.Limit{Scope: s, Name: policy.LimitShare, Value: policy.NoLimit})
 		}
@@ -61,6 +63,7 @@ type limited struct {
 	what   string // is asked
 	asked  map[string]*berth.Request
 	unused map[holder]int // how many were given up unused
+	bills  bills
 	ends   map[string]int // how often each limit has refused, by what it is of, and by what was asked
 }
 
@@ -170,6 +173,8 @@ func (w *limited) judgeFor(r *berth.Reservation, of holder, role string, added b
 		check(policy.LimitNoShow, int64(w.unused[of]))
 	}
 	check(policy.LimitPESeconds, area)
+	check(policy.LimitBudget, w.bills.charged(of, policy.Always))
+	check(policy.LimitMonthBudget, w.bills.charged(of, policy.MonthOf(r.Start())))
 	check(policy.LimitLead, int64(r.Start().Sub(w.now)))
 	for _, part := range r.Allotments {
 		if of.partition != "" && w.partition(r, part.Resource) != of.partition {
@@ -254,6 +259,10 @@ func TestLimitsHoldWhateverIsAsked(t *testing.T) {
 	bound := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		w := limited{t: t, ends: bound, unused: map[holder]int{}, asked: map[string]*berth.Request{}}
+		w.bills = bills{live: map[string]*bill{}, paid: map[holder]map[policy.Month]int64{}, holders: w.holders, has: func(h holder, r *berth.Reservation, pool berth.ResourceID) bool {
+			return h.partition == "" || w.partition(r, pool) == h.partition
+		}}
+		w.now = policy.Month(1970*12+1).Start() - berth.Time(rapid.IntRange(0, 60).Draw(t, "before the next month"))
 		binding := rapid.SampledFrom(bindings()).Draw(t, "binding")
 		for i := range rapid.IntRange(1, 2).Draw(t, "sites") {
 			w.config.Sites = append(w.config.Sites, berth.Site{
@@ -276,7 +285,7 @@ func TestLimitsHoldWhateverIsAsked(t *testing.T) {
 	})
 	t.Log("limits that refused:", bound)
 	for _, of := range []string{"user", "account", "qos", "partition"} {
-		for _, met := range []string{"hold", "lead", "active", "no_show", "length", "share", "pe_hours", "submit", "modify", "extend", "several parts"} {
+		for _, met := range []string{"hold", "lead", "active", "no_show", "length", "share", "pe_hours", "budget", "month_budget", "submit", "modify", "extend", "several parts"} {
 			if bound[of+" "+met] == 0 && (of != "partition" || met != "no_show") {
 				t.Logf("%s: no limit of such a scope has refused for %s", of, met)
 			}
@@ -308,7 +317,36 @@ func (w *limited) apply(event engine.Event) ([]change.Change, error) {
 	changes, _, err := w.e.Apply(w.now, event)
 	changes = slices.Clone(changes)
 	w.all = append(w.all, changes...)
+	for i := range changes {
+		w.bills.note(&changes[i])
+	}
+	w.countBills()
 	return changes, err
+}
+
+// countBills compares what holders are charged for with the sums of the engine.
+func (w *limited) countBills() {
+	if !w.config.Limits.HasBudgets() {
+		return
+	}
+	check := func(of holder, usage engine.Usage) {
+		m := policy.MonthOf(w.now)
+		if all, month := w.bills.charged(of, policy.Always), w.bills.charged(of, m); usage.Charged.All != all || usage.Month.All != month {
+			w.t.Fatalf("%+v is charged for %d, in this month %d, want %d and %d", of, usage.Charged.All, usage.Month.All, all, month)
+		}
+	}
+	check(holder{user: "ann"}, w.e.Usage("ann"))
+	check(holder{user: "bob"}, w.e.Usage("bob"))
+	accounts, qualities, partitions := w.e.Limited()
+	for _, name := range accounts {
+		check(holder{account: name}, w.e.AccountUsage(name))
+	}
+	for _, name := range qualities {
+		check(holder{qos: name}, w.e.QOSUsage(name))
+	}
+	for _, name := range partitions {
+		check(holder{partition: name}, w.e.PartitionUsage(name))
+	}
 }
 
 func (w *limited) step() {
@@ -437,6 +475,13 @@ func (w *limited) judgeExtensionFor(r *berth.Reservation, of holder, role string
 	_, area, used := w.has(of)
 	if most, limited := a.Limit(policy.LimitPESeconds); limited && area > most {
 		w.t.Fatalf("%s is extended to %d PE-seconds, allowed are %d", id, area, most)
+	}
+	for name, charged := range map[policy.LimitName]int64{
+		policy.LimitBudget: w.bills.charged(of, policy.Always), policy.LimitMonthBudget: w.bills.charged(of, policy.MonthOf(r.Start())),
+	} {
+		if most, limited := a.Limit(name); limited && charged > most {
+			w.t.Fatalf("%s is extended, and %s is %d of %d", id, name, charged, most)
+		}
 	}
 	if most, limited := a.Limit(policy.LimitLength); limited && int64(until.Sub(r.Start())) > most {
 		w.t.Fatalf("%s is extended to %d s, allowed are %d", id, until.Sub(r.Start()), most)

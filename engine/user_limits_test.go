@@ -84,6 +84,14 @@ func oversteps() []overstep {
 			limit: policy.LimitPESeconds, value: 500, had: []berth.Request{owned("a", 0, 100, 3, 100)}, ask: owned("x", 0, 100, 3, 100), request: true,
 			extended: []berth.Request{owned("x", 0, 100, 3, 100)}, until: 200,
 		},
+		{
+			limit: policy.LimitBudget, value: 500, had: []berth.Request{owned("a", 0, 100, 3, 100)}, ask: owned("x", 0, 100, 3, 100), request: true,
+			extended: []berth.Request{owned("x", 0, 100, 3, 100)}, until: 200,
+		},
+		{
+			limit: policy.LimitMonthBudget, value: 500, had: []berth.Request{owned("a", 0, 100, 3, 100)}, ask: owned("x", 0, 100, 3, 100), request: true,
+			extended: []berth.Request{owned("x", 0, 100, 3, 100)}, until: 200,
+		},
 		// All ten PEs are used until 30, and by the job that waits for 50 s from then on.
 		{
 			limit: policy.LimitDelay, value: 60, had: waitingJobs(), ask: owned("x", 0, 300, 3, 100), request: true, cost: true,
@@ -312,7 +320,7 @@ func (w *wayIn) holds(t *testing.T, config engine.Config, o *overstep, free stri
 	switch {
 	case w.name != "offers" && free != "accepted" && free != "modified" && free != "extended" && free != "pending":
 		t.Errorf("%+v, %s: without the limit it is %s", config.Limits, w.name, free)
-	case strings.HasPrefix(w.name, "batch") && o.limit == policy.LimitShare && got == string(berth.DeadlineMissed):
+	case strings.HasPrefix(w.name, "batch") && (o.limit == policy.LimitShare || o.limit == policy.LimitMonthBudget) && got == string(berth.DeadlineMissed):
 		return "waits, " + got // there may be room later, until it is too late
 	case strings.HasPrefix(w.name, "batch") && o.limit == policy.LimitLead && config.Limits[0].Partition != "" && got == "accepted":
 		return "waits" // until it is ready, and is then promised from now on

@@ -253,11 +253,22 @@ func (e *Engine) LastEffect() (number uint64) {
 
 // Usage is what a user has that is not over.
 type Usage struct {
-	Open      int   // requests, jobs and reservations, pending ones included
-	Live      int   // reservations
-	Unused    int   // that went unused, where a limit counts them
-	PESeconds int64 // of those, as promised
-	Pools     []PoolUse
+	Open      int     // requests, jobs and reservations, pending ones included
+	Live      int     // reservations
+	Unused    int     // that went unused, where a limit counts them
+	PESeconds int64   // of those, as promised
+	Charged   Charges // to budgets, where there are any
+	Month     Charges // likewise, of what starts in this month
+	NextMonth berth.Time
+	// FirstEnd is when the first of its reservations ends as promised, 0 without any, or without limits.
+	FirstEnd berth.Time
+	Pools    []PoolUse
+}
+
+// Charges are PE-seconds that are charged to a budget.
+type Charges struct {
+	All  int64 // with what is over
+	Live int64 // that reservations have which are not over, as promised: less if they end early
 }
 
 // PoolUse is the most PEs of a pool that are promised at any one time.
@@ -304,6 +315,14 @@ func (e *Engine) PartitionUsage(name string) Usage { return e.usage(state.OfPart
 func (e *Engine) usage(of state.Holder) Usage {
 	u := e.state.Usage(of)
 	usage := Usage{Open: e.state.Open(of), Live: u.Reservations, Unused: len(e.state.Unused(of)), PESeconds: u.PESeconds}
+	m := policy.MonthOf(e.state.Now())
+	usage.NextMonth = (m + 1).Start()
+	for _, d := range e.state.Owned(of) {
+		if end := d.End(); !d.Request().IsJob() && (usage.FirstEnd == 0 || end < usage.FirstEnd) {
+			usage.FirstEnd = end
+		}
+	}
+	usage.Charged, usage.Month = e.charges(of, policy.Always), e.charges(of, m)
 	for i := range e.config.Sites {
 		site := &e.config.Sites[i]
 		for k := range site.Pools {
@@ -321,4 +340,8 @@ func (e *Engine) usage(of state.Holder) Usage {
 		}
 	}
 	return usage
+}
+
+func (e *Engine) charges(of state.Holder, m policy.Month) Charges {
+	return Charges{All: e.state.Charged(of, m), Live: e.state.Owed(of, m)}
 }

@@ -20,6 +20,8 @@ const (
 	LimitReservations LimitName = "reservations"
 	LimitShare        LimitName = "share"
 	LimitPESeconds    LimitName = "pe_hours"
+	LimitBudget       LimitName = "budget"
+	LimitMonthBudget  LimitName = "month_budget"
 	LimitNoShow       LimitName = "no_show"
 	LimitDelay        LimitName = "delay"
 	LimitIdle         LimitName = "idle"
@@ -61,6 +63,8 @@ var LimitKinds = []LimitKind{
 	{LimitLength, InSeconds, "the longest reservation or job, as long as it lasts at its pool"},
 	{LimitShare, InPermille, "which part of the PEs of each pool may be promised to a user at any one time; rounded up to a PE"},
 	{LimitPESeconds, InPESeconds, "how many PE-hours the live reservations of a user may come to, as promised"},
+	{LimitBudget, InPESeconds, "how many PE-hours a user may be charged for in all: those of live reservations as promised, and of those that are over as charged"},
+	{LimitMonthBudget, InPESeconds, "how many PE-hours a user may be charged for reservations that start in the same month, in UTC"},
 	{LimitDelay, InSeconds, "by how much a reservation may delay any ordinary job, as foreseen from the jobs that wait"},
 	{LimitIdle, InPESeconds, "how many PE-hours that ordinary jobs would use a reservation may leave idle in front of it, as foreseen from the jobs that wait"},
 	{LimitRate, InRate, "how many requests a second a user may make in the long run; a costly one counts as several"},
@@ -183,7 +187,7 @@ func (l Limits) For(of Scope) Allowance {
 	return a
 }
 
-const numLimits = 15
+const numLimits = 17
 
 func limitIndex(name LimitName) int {
 	for i := range LimitKinds {
@@ -234,6 +238,9 @@ func (s Scope) names() (n int) {
 func (l Limits) Has(name LimitName) bool {
 	return slices.ContainsFunc(l, func(row Limit) bool { return row.Name == name })
 }
+
+// HasBudgets reports whether some row is a budget.
+func (l Limits) HasBudgets() bool { return l.Has(LimitBudget) || l.Has(LimitMonthBudget) }
 
 // BoundCosts reports whether some row is about what a promise costs ordinary jobs.
 func (l Limits) BoundCosts() bool { return l.Has(LimitDelay) || l.Has(LimitIdle) }

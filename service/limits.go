@@ -51,6 +51,10 @@ type Allowed struct {
 	Value   int64 // in the unit of the kind; of a share in PEs
 	Counted bool  // Used is known
 	Used    int64
+	// Held is the part of Used that reservations have which are not over, of a budget.
+	Held int64
+	// Frees is when something of Used is given back or counts no longer as promised, 0 if that is not known.
+	Frees berth.Time
 	// Resource is the pool of a share.
 	Resource berth.ResourceID
 }
@@ -99,6 +103,39 @@ func (h *Host) SharedQuotas(ctx context.Context, by Principal) ([]SharedQuota, e
 	})
 }
 
+// AccountQuotas returns the limits of those accounts that have any and that requests of the principal have named which
+// are live or remembered, as they count now for all who use them: for who is limited to sites none. Cost: O(requests that
+// are live or remembered), beside the loop.
+func (h *Host) AccountQuotas(ctx context.Context, by Principal) ([]SharedQuota, error) {
+	limited := h.core.config.Limits.Accounts()
+	if len(limited) == 0 || by.User == "" || !by.Sites.All() {
+		return nil, nil
+	}
+	m, err := h.seen()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	m.cards.Scan(func(k *card) bool {
+		if name := k.request.Account; k.request.User == by.User && name != "" && policy.Named(limited, name) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		return true
+	})
+	if len(names) == 0 {
+		return nil, nil
+	}
+	slices.Sort(names)
+	return call(ctx, h, by.User, func(answer func([]SharedQuota, error)) {
+		h.awake()
+		list := make([]SharedQuota, len(names))
+		for i, name := range names {
+			list[i] = sharedQuota(policy.Scope{Role: string(by.Role), Account: name}, h.core.config.Limits, h.core.engine.AccountUsage(name))
+		}
+		h.whenDurable(func(err error) { answer(list, err) })
+	})
+}
+
 // sharedQuota is the quota of an account, a QOS or a partition.
 func sharedQuota(of policy.Scope, limits policy.Limits, usage engine.Usage) SharedQuota {
 	everywhere := func(string) bool { return true }
@@ -118,11 +155,19 @@ func countedLimits(allowance policy.Allowance, usage *engine.Usage, counted bool
 		case policy.LimitReservations:
 			a.Counted, a.Used = counted, int64(usage.Open)
 		case policy.LimitActive:
-			a.Counted, a.Used = true, int64(usage.Live)
+			a.Counted, a.Used, a.Frees = true, int64(usage.Live), usage.FirstEnd
 		case policy.LimitNoShow:
 			a.Counted, a.Used = a.Limited, int64(usage.Unused) // is counted where there is such a limit
 		case policy.LimitPESeconds:
-			a.Counted, a.Used = true, usage.PESeconds
+			a.Counted, a.Used, a.Frees = true, usage.PESeconds, usage.FirstEnd
+		case policy.LimitBudget:
+			a.Counted, a.Used = a.Limited, usage.Charged.All
+			a.Held = usage.Charged.Live
+		case policy.LimitMonthBudget:
+			a.Counted, a.Used = a.Limited, usage.Month.All
+			if a.Held = usage.Month.Live; a.Used > 0 && a.Counted {
+				a.Frees = usage.NextMonth
+			}
 		case policy.LimitShare:
 			for _, p := range usage.Pools {
 				if !at(p.Resource.Site) {
@@ -211,9 +256,10 @@ func (h *Host) countSeen(by Principal, list []Quota) error {
 				a.Used = int64(u.Live)
 			case a.Name == policy.LimitPESeconds:
 				a.Used = u.PESeconds
-			case a.Name == policy.LimitRemembered: // which says nothing of sites
-				a.Counted, a.Used = false, 0
+			case a.Name == policy.LimitRemembered, a.Name == policy.LimitBudget, a.Name == policy.LimitMonthBudget: // which say nothing of sites
+				a.Counted, a.Used, a.Held = false, 0, 0
 			}
+			a.Frees = 0
 		}
 	}
 	return nil

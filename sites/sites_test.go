@@ -91,6 +91,8 @@ limits:
   share: 0.5
   reservations: 3
   pe_hours: 2
+  budget: 5
+  month_budget: 3
   rate: 0.5
   burst: 7
   streams: 8
@@ -104,7 +106,7 @@ limits:
 	}
 	values := map[policy.LimitName]int64{
 		policy.LimitLead: 30 * 86400, policy.LimitLength: policy.NoLimit, policy.LimitHold: 3600, policy.LimitActive: 0, policy.LimitShare: 500,
-		policy.LimitReservations: 3, policy.LimitNoShow: 4, policy.LimitDelay: 1800, policy.LimitIdle: 0, policy.LimitPESeconds: 7200, policy.LimitRate: 500, policy.LimitBurst: 7, policy.LimitStreams: 8,
+		policy.LimitReservations: 3, policy.LimitNoShow: 4, policy.LimitDelay: 1800, policy.LimitIdle: 0, policy.LimitPESeconds: 7200, policy.LimitBudget: 18_000, policy.LimitMonthBudget: 10_800, policy.LimitRate: 500, policy.LimitBurst: 7, policy.LimitStreams: 8,
 		policy.LimitRequest: 1 << 20, policy.LimitRemembered: 2_000_000,
 	}
 	want := policy.EachUser(values)
@@ -243,10 +245,10 @@ var good = map[string]string{
 	"exact share":        "sites: [{name: a, pes: 1}]\npolicies: {eager: {k1: 0.333, k2: 0.001}}",
 	"user of many words": "sites: [{name: a, pes: 1}]\nusers: [{id: /O=Grid/CN=Ada Lovelace, priority: 1}]",
 	"adapters":           "sites:\n- {name: a, adapter: {kind: slurm}}\n- {name: b, adapter: {kind: local}, storage: 1TB, link: {delay: 2s}, software: [{name: x}]}",
-	"limits": "sites: [{name: a, pes: 1}]\nlimits: [{role: user, lead: 30d, length: none, hold: 1h, active: 0, no_show: 0, share: 0.5, reservations: 3, pe_hours: 1, rate: 0.5, burst: 2, " +
+	"limits": "sites: [{name: a, pes: 1}]\nlimits: [{role: user, lead: 30d, length: none, hold: 1h, active: 0, no_show: 0, share: 0.5, reservations: 3, pe_hours: 1, budget: 2, month_budget: 1, rate: 0.5, burst: 2, " +
 		"streams: 3, request_bytes: 1MiB, remembered_bytes: 2 GB}, {user: alice, share: 1.000, sites: [a]}, {role: operator, user: alice, active: none}]",
-	"limits of accounts and partitions": "sites: [{name: a, pes: 4, partitions: [{name: gpu}]}]\nlimits: [{partition: gpu, share: 0.25, lead: 7d, length: 24h, hold: 1h, active: 9, pe_hours: 7}, " +
-		"{account: phys, active: 20, reservations: 30, pe_hours: 10000}, {account: phys, role: operator, active: none}]",
+	"limits of accounts and partitions": "sites: [{name: a, pes: 4, partitions: [{name: gpu}]}]\nlimits: [{partition: gpu, share: 0.25, lead: 7d, length: 24h, hold: 1h, active: 9, pe_hours: 7, month_budget: 8}, " +
+		"{account: phys, active: 20, reservations: 30, pe_hours: 10000, budget: 50000}, {account: phys, role: operator, active: none}]",
 	"limits of QOS and of each": "sites: [{name: a, pes: 4, partitions: [{name: gpu}]}]\nlimits: [{qos: high, share: 0.25, no_show: none, reservations: 3}, " +
 		"{account: \"*\", active: 3}, {qos: \"*\", role: user, no_show: 2, delay: 1h, idle: 0}, {partition: \"*\", lead: 7d, delay: none, idle: 500}]",
 	"limits of a partition that a site describes": "sites: [{name: a, adapter: {kind: slurm}}]\nlimits: [{partition: gpu, share: 0.25}]",

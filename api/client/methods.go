@@ -453,6 +453,24 @@ func (c *Client) Quotas(ctx context.Context, user string) (answer form.Quotas, e
 	return answer, err
 }
 
+// Usage returns what one's own reservations came to that start in months from one to another, such as 2027-01, or, for an operator,
+// those of all users; an empty month is no bound.
+func (c *Client) Usage(ctx context.Context, from, to string) (answer form.Usage, err error) {
+	query := url.Values{}
+	if from != "" {
+		query.Set("from", from)
+	}
+	if to != "" {
+		query.Set("to", to)
+	}
+	path := "/v1/usage"
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	err = c.send(ctx, http.MethodGet, path, Action{}, nil, &answer)
+	return answer, err
+}
+
 // AcceptClock has the service believe its machine's clock as it is.
 func (c *Client) AcceptClock(ctx context.Context) error {
 	return c.send(ctx, http.MethodPost, "/v1/clock/accept", Action{}, nil, nil)

@@ -188,8 +188,8 @@ type Me struct {
 // Quotas is the limits of some users.
 type Quotas struct {
 	Quotas []Quota `json:"quotas"`
-	// Shared is the limits of accounts and partitions that have any, for operators of all
-	// sites who ask about no user.
+	// Shared is the limits of accounts, QOS and partitions that have any, for operators of all
+	// sites who ask about no user; for others who ask about themselves, those of the accounts that they use.
 	Shared []SharedQuota `json:"shared,omitempty"`
 }
 
@@ -200,6 +200,24 @@ type SharedQuota struct {
 	QOS       string  `json:"qos,omitempty"`
 	Partition string  `json:"partition,omitempty"`
 	Limits    []Limit `json:"limits"`
+}
+
+// Usage is what reservations came to.
+type Usage struct {
+	Used []Used `json:"used"` // by user, account and month
+	// Since is when the records begin where older ones were dropped; what was over before does not count.
+	Since Time `json:"since,omitzero"`
+}
+
+// Used is what the reservations of a user come to that name an account, or none, and start in a month.
+type Used struct {
+	User         string  `json:"user"`
+	Account      string  `json:"account"`
+	Month        string  `json:"month"` // in UTC, such as 2027-01
+	Reservations int     `json:"reservations"`
+	NoShows      int     `json:"no_shows"` // of those, given up unused
+	Charged      float64 `json:"charged"`  // PE-hours for those that are over, by the rule of budgets
+	Held         float64 `json:"held"`     // PE-hours of those that are live, as promised
 }
 
 // Quota is the limits of a user, and what is used of them.
@@ -220,6 +238,8 @@ type Limit struct {
 	Pool    string   `json:"pool,omitempty"`
 	Allowed *float64 `json:"allowed,omitempty"` // missing if there is no limit
 	Used    *float64 `json:"used,omitempty"`    // missing if nothing of it is used up
+	Held    *float64 `json:"held,omitempty"`    // of a budget, the part of used that reservations have which are not over
+	Frees   Time     `json:"frees,omitzero"`    // when something of it is free again, if that is known
 	About   string   `json:"about"`
 }
 

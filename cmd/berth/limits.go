@@ -55,13 +55,8 @@ those of accounts, QOS and partitions, which count all that is promised in them.
 			}
 			for i := range answer.Shared {
 				q := &answer.Shared[i]
-				of := "account " + q.Account
-				switch {
-				case q.QOS != "":
-					of = "QOS " + q.QOS
-				case q.Partition != "":
-					of = "partition " + q.Partition
-				}
+				kind, name := sharedBy(q)
+				of := kind + " " + name
 				for k := range q.Limits {
 					l := &q.Limits[k]
 					out.AppendRow(table.Row{of, "", l.Limit, where(&form.Place{Site: l.Site, Pool: l.Pool}), allowedText(l), usedText(l)})

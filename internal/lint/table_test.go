@@ -156,7 +156,7 @@ var owned = []owner{{
 		// Looks that make the calendars complete and forget what is over.
 		"(*State).View", "(*State).prune", "Stock.View", "Stock.prune", "(*State).Check", "(*State).Hash",
 		"(*State).Promised", // counts once what is kept from then on
-		"(*State).foldWorkflow", "(*State).taskOver", "(*State).acceptTask", "(*State).followTask", "(*State).restoreWorkflows", "(*State).noteUnused", "(*State).restoreUnused", "(*State).Disturbed", "(*Flow).TakeFreed", "(*workflows)",
+		"(*State).foldWorkflow", "(*State).taskOver", "(*State).acceptTask", "(*State).followTask", "(*State).restoreWorkflows", "(*State).noteUnused", "(*State).restoreUnused", "(*State).settle", "(*State).restoreCharges", "(*State).Disturbed", "(*Flow).TakeFreed", "(*workflows)",
 		// A workflow that is in no state yet.
 		"NewFlow", "(*Flow).Expect",
 	},

@@ -62,7 +62,12 @@ func (x *search) overGroup() *berth.Refusal {
 		}
 	}
 	for i := range areas {
-		if over := x.overArea(&x.allowed[i], areas[i]); over != nil {
+		a := &x.allowed[i]
+		over := x.overArea(a, areas[i])
+		if over == nil {
+			over = x.overBudget(a, areas[i])
+		}
+		if over != nil {
 			return &berth.Refusal{Reason: berth.Quota, Wanted: fewest(x.variants(0)), Exceeded: over}
 		}
 	}

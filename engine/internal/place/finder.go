@@ -397,7 +397,7 @@ func (x *search) bestVariant(p *pool) (best offer, refusal *berth.Refusal) {
 			admitted = true
 			q := x.query(0, v, p)
 			fit, ok := view.Find(q, x.Placement)
-			fit, ok = x.withStocks(view, x.takesFor(takes, share, v), q, fit, ok)
+			fit, ok = x.withStocks(view, x.takesFor(p, takes, share, v), q, fit, ok)
 			if ok && (best.pool == nil || x.Choice.Better(v, fit, best.variant, best.fit)) {
 				best = offer{pool: p, variant: v, fit: fit}
 			}

@@ -32,7 +32,7 @@ type group struct {
 	budget  int       // of combinations
 	steps   int       // that are left
 	chosen  []choice
-	areas   []areas    // of the holders whose PE-seconds are limited
+	areas   []areas    // of the holders whose PE-seconds are limited, live ones or charged ones
 	deepest int        // the part at which the last search at a start ended
 	stocked berth.Time // the earliest later start at which stocks suffice
 	corners []berth.Time
@@ -44,7 +44,8 @@ type group struct {
 // areas is the PE-seconds that a holder may have, and has.
 type areas struct {
 	*allowance
-	left   int64   // beside what it has
+	name   policy.LimitName
+	left   int64   // beside what it has; of a month, beside what is charged in that of the start that is looked at
 	chosen int64   // of what is chosen
 	least  []int64 // by part: the least of this and all later ones
 }
@@ -108,20 +109,42 @@ func (x *search) group(t *state.Trial, nearest bool) *group {
 func (g *group) limitAreas() {
 	for i := range g.allowed {
 		a := &g.allowed[i]
-		most, limited := a.Limit(policy.LimitPESeconds)
-		if !limited {
-			continue
-		}
-		of := areas{allowance: a, left: most - g.state.Usage(a.of).PESeconds, least: make([]int64, len(g.shapes)+1)}
-		for part := len(g.shapes) - 1; part >= 0; part-- {
-			least := int64(berth.Endless)
-			for k := range g.shapes[part] {
-				s := &g.shapes[part][k]
-				least = min(least, g.areaOf(a, s.pool, s.variant))
+		for _, name := range []policy.LimitName{policy.LimitPESeconds, policy.LimitBudget, policy.LimitMonthBudget} {
+			most, limited := a.Limit(name)
+			if !limited {
+				continue
 			}
-			of.least[part] = of.least[part+1] + least
+			of := areas{allowance: a, name: name, left: most, least: make([]int64, len(g.shapes)+1)}
+			switch name {
+			case policy.LimitPESeconds:
+				of.left -= g.state.Usage(a.of).PESeconds
+			case policy.LimitBudget:
+				of.left -= g.state.Charged(a.of, policy.Always)
+			}
+			for part := len(g.shapes) - 1; part >= 0; part-- {
+				least := int64(berth.Endless)
+				for k := range g.shapes[part] {
+					s := &g.shapes[part][k]
+					least = min(least, g.areaOf(a, s.pool, s.variant))
+				}
+				of.least[part] = of.least[part+1] + least
+			}
+			g.areas = append(g.areas, of)
 		}
-		g.areas = append(g.areas, of)
+	}
+}
+
+// limitMonth sets what budgets leave in the month of a start. Where something is charged there, the parts may fit in the next.
+func (g *group) limitMonth(start berth.Time) {
+	for i := range g.areas {
+		if of := &g.areas[i]; of.name == policy.LimitMonthBudget {
+			m := policy.MonthOf(start)
+			charged := g.state.Charged(of.of, m)
+			most, _ := of.Limit(of.name)
+			if of.left = most - charged; charged > 0 {
+				g.stocked, g.search.bound = min(g.stocked, (m+1).Start()), true
+			}
+		}
 	}
 }
 
@@ -205,6 +228,7 @@ func (g *group) aloneFrom(start berth.Time) (alone berth.Time, missing int) {
 // at places all parts at a start; ok is false if they do not fit there together.
 func (g *group) at(start berth.Time) (allotments []berth.Allotment, ok bool) {
 	g.deepest, g.stocked = 0, berth.Forever
+	g.limitMonth(start)
 	for i := range g.shares {
 		g.shares[i].begin(start)
 	}

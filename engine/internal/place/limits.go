@@ -281,7 +281,10 @@ func (x *search) overIn(p *pool, a *allowance, v berth.Variant) *berth.Exceeded 
 	if most, limited := x.shareOf(p, a); limited && v.NPE > most {
 		return x.exceedsShare(a, most, v.NPE, x.state.Now())
 	}
-	return x.overArea(a, v.Area())
+	if over := x.overArea(a, v.Area()); over != nil {
+		return over
+	}
+	return x.overBudget(a, v.Area())
 }
 
 // exceedsShare says that some PEs are more than a share at a time. Where less may be promised the further ahead it is, part of
@@ -362,6 +365,28 @@ func (x *search) inTime(p *pool, deadline berth.Time, d berth.Duration) berth.Ti
 	return latest.Add(d)
 }
 
+// narrowings are the limits that narrow a search, in the order in which it is tried without them.
+var narrowings = [][]policy.LimitName{
+	{policy.LimitLead},
+	{policy.LimitShare},
+	{policy.LimitLead, policy.LimitShare},
+	{policy.LimitMonthBudget},
+	{policy.LimitLead, policy.LimitMonthBudget},
+	{policy.LimitShare, policy.LimitMonthBudget},
+	{policy.LimitLead, policy.LimitShare, policy.LimitMonthBudget},
+}
+
+// beyond says how a place is beyond a limit that narrows a search, nil if it is not.
+func (x *search) beyond(name policy.LimitName, found []berth.Allotment) (berth.ResourceID, *berth.Exceeded) {
+	switch name {
+	case policy.LimitShare:
+		return x.shareBeyond(found)
+	case policy.LimitMonthBudget:
+		return x.monthBeyond(found)
+	}
+	return x.leadBeyond(found)
+}
+
 // bounded says which limit it was that a request found no room for, if the limits that
 // narrow a search did so: it is placed again without them, one after the other.
 func (x *search) bounded(t *state.Trial, refusal *berth.Refusal) *berth.Refusal {
@@ -369,7 +394,7 @@ func (x *search) bounded(t *state.Trial, refusal *berth.Refusal) *berth.Refusal 
 		return refusal
 	}
 	allowed := x.allowed
-	for _, names := range [][]policy.LimitName{{policy.LimitLead}, {policy.LimitShare}, {policy.LimitLead, policy.LimitShare}} {
+	for _, names := range narrowings {
 		less := without(allowed, names...)
 		if slices.EqualFunc(less, allowed, func(a, b allowance) bool { return a.Allowance == b.Allowance && len(a.ahead) == len(b.ahead) }) {
 			continue
@@ -380,12 +405,10 @@ func (x *search) bounded(t *state.Trial, refusal *berth.Refusal) *berth.Refusal 
 		if no != nil {
 			continue
 		}
-		id, over := x.leadBeyond(found)
-		if names[len(names)-1] == policy.LimitShare {
-			id, over = x.shareBeyond(found)
-		}
-		if over != nil {
-			return &berth.Refusal{Reason: berth.Quota, Resource: id, Wanted: refusal.Wanted, Exceeded: over}
+		for _, name := range slices.Backward(names) {
+			if id, over := x.beyond(name, found); over != nil {
+				return &berth.Refusal{Reason: berth.Quota, Resource: id, Wanted: refusal.Wanted, Exceeded: over}
+			}
 		}
 	}
 	return refusal
@@ -489,6 +512,9 @@ func (f *Finder) overExtension(d *state.Entry, until berth.Time, role string) *b
 		over := a.exceeds(policy.LimitLength, int64(until.Sub(held.Start)))
 		if over == nil {
 			over = x.overArea(a, berth.Area(held.NPE, until.Sub(held.End)))
+		}
+		if over == nil && !r.IsJob() {
+			over = x.overCharge(a, held.Start, berth.Area(held.NPE, until.Sub(held.End)))
 		}
 		if most, limited := x.shareOf(p, a); over == nil && limited && !r.IsJob() {
 			from := max(held.End, f.state.Now())

@@ -70,7 +70,7 @@ func (x *search) firstIn(p *pool, by func(calendar.Fit) berth.Time) (best offer,
 			}
 			q := x.query(0, v, p)
 			fit, ok := view.Earliest(q)
-			fit, ok = x.withStocks(view, x.takesFor(takes, share, v), q, fit, ok)
+			fit, ok = x.withStocks(view, x.takesFor(p, takes, share, v), q, fit, ok)
 			if ok && fit.End.Valid() && (!found || by(fit) < by(best.fit)) {
 				best, found = offer{pool: p, variant: v, fit: fit}, true
 			}

@@ -211,12 +211,15 @@ func (r *reach) left(end berth.Time) (n berth.Count, limited bool) {
 }
 
 // takesFor returns what a variant, scaled already, would take in a pool beside PEs: the
-// stocks, and a part of the share.
-func (x *search) takesFor(takes []take, s *share, v berth.Variant) []take {
-	if s == nil || len(s.steps) == 0 {
-		return takes
+// stocks, a part of the share, and of the budgets of months.
+func (x *search) takesFor(p *pool, takes []take, s *share, v berth.Variant) []take {
+	if s != nil && len(s.steps) > 0 {
+		takes = append(slices.Clip(takes), take{share: s, n: v.NPE})
 	}
-	return append(slices.Clip(takes), take{share: s, n: v.NPE})
+	if x.hasMonths(p) {
+		takes = append(slices.Clip(takes), take{budgets: p, area: v.Area()})
+	}
+	return takes
 }
 
 // hasShares reports whether a holder of the request has a share of pools.

@@ -56,7 +56,7 @@ func (f *Finder) Starts(r *berth.Request, look Look) Starts {
 		return found
 	}
 	s.eligible = x.eligible(0, s.pool)
-	s.takes = x.takesFor(x.takes(s.pool), x.shareIn(s.pool), s.variant)
+	s.takes = x.takesFor(s.pool, x.takes(s.pool), x.shareIn(s.pool), s.variant)
 	for at := max(look.First, x.state.Now()); at <= look.Last && len(found.Stretches) < look.Steps; {
 		next := s.from(at, look.Last)
 		found.Stretches = append(found.Stretches, next)
@@ -145,6 +145,12 @@ func (s *starting) short(q calendar.Query, at, soon berth.Time) *berth.Refusal {
 		}
 	}
 	refusal := &berth.Refusal{Reason: berth.NoCapacity, Wanted: t.n}
+	if t.budgets != nil {
+		a := berth.Allotment{Resource: s.pool.id, Start: at, End: at.Add(s.variant.Duration), NPE: s.variant.NPE}
+		refusal.Reason, refusal.Wanted = berth.Quota, s.variant.NPE
+		refusal.Resource, refusal.Exceeded = s.monthBeyond([]berth.Allotment{a})
+		return refusal
+	}
 	if t.share == nil {
 		refusal.Resource, refusal.Limit = t.stock.ID(), t.stock.View().Size()
 		return refusal
@@ -177,6 +183,8 @@ func (s *starting) lasts(t *take, at, until berth.Time) berth.Time {
 			}
 		}
 		return until
+	case t.budgets != nil:
+		return min(until, (policy.MonthOf(at)+1).Start()-1)
 	case t.moves != nil: // what ends it is the room for the data, which is a take of its own
 		return until
 	case t.length > 0:

@@ -28,6 +28,9 @@ type take struct {
 	kilobytes int64
 	// share, if not nil, is taken from instead of a stock.
 	share *share
+	// budgets, if not nil, is the pool in which an area is charged to a month instead.
+	budgets *pool
+	area    int64
 }
 
 // takes returns what a request takes at the site of a pool that has what it
@@ -90,6 +93,15 @@ func (x *search) stocked(takes []take, q calendar.Query, from berth.Time) (berth
 			t := &takes[i]
 			if t.share != nil {
 				if at := t.share.from(from, t.n, q.Duration); at > from {
+					from, agreed, x.bound = at, 0, true
+				}
+				if agreed++; from.Add(q.Duration) > q.Deadline {
+					return 0, false
+				}
+				continue
+			}
+			if t.budgets != nil {
+				if at := x.monthFrom(t.budgets, t.area, from); at > from {
 					from, agreed, x.bound = at, 0, true
 				}
 				if agreed++; from.Add(q.Duration) > q.Deadline {

@@ -58,6 +58,7 @@ func codeSaved(c *wire.Coder, s *saved) {
 	wire.List(c, 15, &s.Workflows, codeWorkflow)
 	wire.List(c, 16, &s.Unused, codeUnused)
 	wire.List(c, 20, &s.Open, codeOpen)
+	wire.List(c, 21, &s.Charged, codeCharge)
 	c.End()
 }
 

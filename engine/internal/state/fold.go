@@ -113,6 +113,7 @@ func (s *State) Fold(c *change.Change, about Ref) error {
 	}
 	s.touch(e)
 	s.noteUnused(c, e)
+	s.settle(c, e)
 	if err := s.foldLive(c, e); err != nil {
 		return fmt.Errorf("reservation %q: %w", c.ID, err)
 	}

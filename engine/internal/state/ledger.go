@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // ledger holds the live reservations by id. A reservation that has ended leaves
@@ -20,6 +21,9 @@ type ledger struct {
 	owned byHolder[[]*Entry]
 	// promised is how many PEs holders have over time in pools, of those that were asked for.
 	promised byHolder[map[berth.ResourceID]Promised]
+	// owed is what holders are charged for live reservations, where there are budgets.
+	owed    charges
+	budgets bool
 }
 
 // Usage is what the live reservations of a holder come to, as promised. Running jobs are
@@ -175,7 +179,10 @@ func (e *Entry) several() *multipart {
 func (e *Entry) allot(to []berth.Allotment) { e.r.Allotments = append(e.own[:0], to...) }
 
 func newLedger(config *Config) ledger {
-	l := ledger{live: map[string]*Entry{}, usage: newByHolder[Usage](), holding: newHolding(config)}
+	l := ledger{
+		live: map[string]*Entry{}, usage: newByHolder[Usage](), holding: newHolding(config),
+		owed: charges(newByHolder[map[policy.Month]int64]()), budgets: config.Budgets,
+	}
 	if config.Limited {
 		l.owned, l.promised = newByHolder[[]*Entry](), newByHolder[map[berth.ResourceID]Promised]()
 	}
@@ -274,6 +281,7 @@ func (l *ledger) useOf(h Holder, e *Entry, sign int64) {
 		}
 	}
 	l.setUsage(h, u)
+	l.owe(h, e, sign)
 }
 
 // setUsage says what the reservations of a holder come to.

@@ -30,6 +30,7 @@ type saved struct {
 	Workflows    []savedWorkflow    `json:"workflows,omitempty"` // in the order in which they were promised
 	Unused       []unused           `json:"unused,omitempty"`    // by time
 	Open         []savedOpen        `json:"open,omitempty"`      // by number
+	Charged      []savedCharge      `json:"charged,omitempty"`   // by holder and month
 }
 
 type savedPending struct {
@@ -56,7 +57,7 @@ func (s *State) Snapshot() []byte {
 	out := saved{
 		Now: s.now, Sequence: s.sequence, Effects: s.effects, Decided: s.decided,
 		Outbox: s.outbox, Submitted: s.submitted, Users: s.users.list, OutageNumber: s.outage,
-		Unused: s.unused,
+		Unused: s.unused, Charged: s.savedCharges(),
 	}
 	for _, o := range s.outages {
 		out.Outages = append(out.Outages, &o.Outage)
@@ -127,6 +128,9 @@ func (s *State) restore(in *saved) error {
 	s.now, s.sequence, s.effects, s.decided = in.Now, in.Sequence, in.Effects, in.Decided
 	s.submitted = in.Submitted
 	if err := s.restoreUnused(in.Unused); err != nil {
+		return err
+	}
+	if err := s.restoreCharges(in.Charged); err != nil {
 		return err
 	}
 	for _, f := range in.Forecasts {

@@ -29,6 +29,7 @@ type Config struct {
 	// accounts, QOS and partitions have is kept of those that have limits of their own, all of
 	// them with policy.Every. NoShows says that what goes unused is counted.
 	Limited, NoShows                bool
+	Budgets                         bool // what holders are charged for is kept
 	Everyone                        bool // what all have together is kept too
 	Accounts, Qualities, Partitions []string
 }
@@ -69,6 +70,7 @@ type State struct {
 	open      []*Open // series, by number
 	openByID  map[string]*Open
 	unused    []unused // by time, where countsUnused
+	charged   charges  // for what is over
 
 	countsUnused bool // some limit is about it
 
@@ -105,7 +107,7 @@ func New(config Config) *State {
 		openByID:  map[string]*Open{},
 		timers:    timers{ranks: config.Ranks},
 
-		countsUnused: config.NoShows,
+		countsUnused: config.NoShows, charged: charges(newByHolder[map[policy.Month]int64]()),
 	}
 	s.trial.state = s
 	s.uplink = s.newStock(berth.UplinkID(), config.Uplink, config.Form)

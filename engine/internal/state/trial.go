@@ -18,14 +18,13 @@ type Trial struct {
 	log   []undoable
 }
 
-// undoable is what a trial has done: a block taken from a calendar or given back, the
-// usage of a holder before, a reservation that was counted, or one that left its place.
+// undoable is what a trial has done: a block taken from a calendar or given back, a
+// reservation that counts no longer, one that was counted, or one that left its place.
 type undoable struct {
-	calendar calendar.Calendar // nil for usage
+	calendar calendar.Calendar // nil for the others
 	block    calendar.Block
 	given    bool
-	holder   Holder
-	usage    Usage
+	released *Entry // what its holders use no longer; else nil
 	counted  *Entry // what was promised; else nil
 	was      *Entry // the reservation of its id that left its place before; else nil
 	vacated  *Entry // what left its place; else nil
@@ -85,8 +84,8 @@ func (t *Trial) Undo(to Mark) {
 		case x.vacated != nil:
 			x.vacated.vacant = false
 			t.state.ledger.count(x.vacated, 1)
-		case x.calendar == nil:
-			t.state.ledger.setUsage(x.holder, x.usage)
+		case x.released != nil:
+			t.state.ledger.use(x.released, 1)
 		case x.given:
 			must(x.calendar.Add(x.block))
 		default:
@@ -151,15 +150,8 @@ func (t *Trial) Release(e *Entry) {
 	if e.vacant {
 		return
 	}
-	if !e.r.Request.IsJob() {
-		if user := e.r.Request.User; user != "" {
-			t.log = append(t.log, undoable{holder: OfUser(user), usage: s.Usage(OfUser(user))})
-		}
-		for _, h := range s.ledger.holding.beside(&e.r) {
-			t.log = append(t.log, undoable{holder: h, usage: s.Usage(h)})
-		}
-		s.ledger.use(e, -1)
-	}
+	s.ledger.use(e, -1)
+	t.log = append(t.log, undoable{released: e})
 	t.leave(e)
 }
 

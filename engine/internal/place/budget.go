@@ -1,0 +1,100 @@
+package place
+
+import (
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/policy"
+)
+
+// Budgets are PE-seconds that a holder may be charged for in all, or for what starts in one month. A promise is
+// charged in full before it is made; the state says what is charged for what is over. A budget for all
+// time is asked like other limits of PE-seconds. That of a month depends on the start, so it narrows a search as a share does.
+
+// overBudget says that a holder may not be charged for that many PE-seconds more whenever it starts, nil if it may.
+func (x *search) overBudget(a *allowance, area int64) *berth.Exceeded {
+	if over := a.exceeds(policy.LimitBudget, x.state.Charged(a.of, policy.Always)+area); over != nil {
+		return over
+	}
+	return a.exceeds(policy.LimitMonthBudget, area)
+}
+
+// overCharge says that a holder may not be charged for that many PE-seconds more of what starts at a time, nil if it may.
+func (x *search) overCharge(a *allowance, start berth.Time, area int64) *berth.Exceeded {
+	if over := x.overBudget(a, area); over != nil {
+		return over
+	}
+	return a.exceeds(policy.LimitMonthBudget, x.state.Charged(a.of, policy.MonthOf(start))+area)
+}
+
+// hasMonths reports whether a budget of a month counts for a promise in a pool.
+func (x *search) hasMonths(p *pool) bool {
+	return !x.r.IsJob() && slices.ContainsFunc(x.allowed, func(a allowance) bool {
+		_, limited := a.Limit(policy.LimitMonthBudget)
+		return limited && x.in(p, &a)
+	})
+}
+
+// monthFrom returns the first start from a time on in a month whose budgets leave an area in a pool; Forever if none does.
+func (x *search) monthFrom(p *pool, area int64, start berth.Time) berth.Time {
+	for i := 0; i < len(x.allowed); i++ {
+		a := &x.allowed[i]
+		most, limited := a.Limit(policy.LimitMonthBudget)
+		switch m := policy.MonthOf(start); {
+		case !limited || !x.in(p, a):
+		case area > most:
+			return berth.Forever
+		case x.state.Charged(a.of, m)+area > most:
+			start, i = (m + 1).Start(), -1 // all are asked about the next one
+		}
+	}
+	return start
+}
+
+// monthBeyond says whose budget of its month a place exceeds, and from when on it would not; nil if it exceeds none.
+func (x *search) monthBeyond(found []berth.Allotment) (berth.ResourceID, *berth.Exceeded) {
+	for i := range x.allowed {
+		a, area, id := &x.allowed[i], int64(0), found[0].Resource
+		for k := range found {
+			if x.in(x.poolOf(found[k].Resource), a) {
+				area, id = area+berth.Area(found[k].NPE, found[k].End.Sub(found[k].Start)), found[k].Resource
+			}
+		}
+		m := policy.MonthOf(found[0].Start)
+		over := a.exceeds(policy.LimitMonthBudget, x.state.Charged(a.of, m)+area)
+		if over == nil || area == 0 {
+			continue
+		}
+		for ; area <= over.Allowed; m++ {
+			if x.state.Charged(a.of, m)+area <= over.Allowed {
+				over.Frees = m.Start()
+				break
+			}
+		}
+		return id, over
+	}
+	return berth.ResourceID{}, nil
+}
+
+// overMonths says that tasks come to more than a budget leaves in the month in which they start, nil if they do not.
+func (f *Finder) overMonths(a *allowance, tasks []*berth.Allotment) *berth.Exceeded {
+	if _, limited := a.Limit(policy.LimitMonthBudget); !limited {
+		return nil
+	}
+	areas := map[policy.Month]int64{}
+	var months []policy.Month
+	for _, task := range tasks {
+		m := policy.MonthOf(task.Start)
+		if areas[m] == 0 {
+			months = append(months, m)
+		}
+		areas[m] += berth.Area(task.NPE, task.End.Sub(task.Start))
+	}
+	slices.Sort(months)
+	for _, m := range months {
+		if over := a.exceeds(policy.LimitMonthBudget, f.state.Charged(a.of, m)+areas[m]); over != nil {
+			return over
+		}
+	}
+	return nil
+}

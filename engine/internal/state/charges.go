@@ -1,0 +1,157 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/internal/wire"
+	"github.com/berth-hpc/berth/policy"
+)
+
+// charges is the PE-seconds that holders are charged for, by the month in which a reservation starts, and
+// of all of them under policy.Always. Nothing is kept of what is 0.
+type charges byHolder[map[policy.Month]int64]
+
+func (c charges) add(h Holder, m policy.Month, n int64) {
+	if n == 0 {
+		return
+	}
+	of := c[h.kind][h.name]
+	if of == nil {
+		of = map[policy.Month]int64{}
+		c[h.kind][h.name] = of
+	}
+	if of[m] += n; of[m] == 0 {
+		if delete(of, m); len(of) == 0 {
+			delete(c[h.kind], h.name)
+		}
+	}
+}
+
+// chargeOf returns what a reservation is charged to a holder if its PEs are held until a time: those of its
+// parts that count for the holder from their start to that time, or to their end if that is earlier.
+func (l *ledger) chargeOf(h Holder, e *Entry, until berth.Time) (n int64) {
+	for i := range e.r.Allotments {
+		a := &e.r.Allotments[i]
+		if end := min(a.End, until); end > a.Start && l.holding.has(h, e.r.Request, a.Resource) {
+			n += berth.Area(a.NPE, end.Sub(a.Start))
+		}
+	}
+	return n
+}
+
+// owe adds to what a holder is charged for the whole of a live reservation, or takes it out.
+func (l *ledger) owe(h Holder, e *Entry, sign int64) {
+	if !l.budgets || h.kind == ofEveryone {
+		return
+	}
+	n := sign * l.chargeOf(h, e, berth.Forever)
+	l.owed.add(h, policy.Always, n)
+	l.owed.add(h, policy.MonthOf(e.Start()), n)
+}
+
+// monthsKept is for how many months charges are kept by month: nothing starts in a month that is over, and what
+// started then and still runs may be extended.
+const monthsKept = 24
+
+// settle charges for a reservation that is about to be over by a change, until when change.Change.PaidUntil says.
+// Nothing is charged where there are no budgets, and nothing for jobs.
+func (s *State) settle(c *change.Change, e *Entry) {
+	l := &s.ledger
+	if !l.budgets || e.r.Request.IsJob() || e.vacant {
+		return
+	}
+	until, paid := c.PaidUntil(s.now)
+	if !paid || c.Kind == change.Ended && e.running != 1 {
+		return
+	}
+	charge := func(h Holder) {
+		n, started, now := l.chargeOf(h, e, until), policy.MonthOf(e.Start()), policy.MonthOf(s.now)
+		s.charged.add(h, policy.Always, n)
+		s.charged.add(h, started, n)
+		for m := range s.charged[h.kind][h.name] {
+			if m < now-monthsKept && m != policy.Always {
+				delete(s.charged[h.kind][h.name], m)
+			}
+		}
+	}
+	if user := e.r.Request.User; user != "" {
+		charge(OfUser(user))
+	}
+	for _, h := range l.holding.beside(&e.r) {
+		if h.kind != ofEveryone {
+			charge(h)
+		}
+	}
+}
+
+// Charged returns the PE-seconds that a holder is charged for reservations that start in a month from now on, or for all:
+// the live ones as promised and those that are over as charged. It is 0 where there are no budgets.
+func (s *State) Charged(h Holder, m policy.Month) int64 {
+	return s.ledger.owed[h.kind][h.name][m] + s.charged[h.kind][h.name][m]
+}
+
+// Owed is the part of Charged that is of live reservations.
+func (s *State) Owed(h Holder, m policy.Month) int64 { return s.ledger.owed[h.kind][h.name][m] }
+
+// savedCharge is what a holder, one of the four, was charged for what is over.
+type savedCharge struct {
+	User, Account, Partition, QOS string
+	Month                         policy.Month
+	PESeconds                     int64
+}
+
+// holder returns whose it is; ok is false if it is not of one holder.
+func (c *savedCharge) holder() (h Holder, ok bool) {
+	for kind, name := range [...]string{ofUser: c.User, ofAccount: c.Account, ofPartition: c.Partition, ofQOS: c.QOS} {
+		if name == "" {
+			continue
+		}
+		if ok {
+			return h, false
+		}
+		h, ok = Holder{holderKind(kind), name}, true
+	}
+	return h, ok
+}
+
+// savedCharges returns the charges by holder and month.
+func (s *State) savedCharges() (list []savedCharge) {
+	for _, h := range byHolder[map[policy.Month]int64](s.charged).sorted() {
+		of := s.charged[h.kind][h.name]
+		for _, m := range slices.Sorted(maps.Keys(of)) {
+			c := savedCharge{Account: h.Account(), Partition: h.Partition(), QOS: h.QOS(), Month: m, PESeconds: of[m]}
+			if h.kind == ofUser {
+				c.User = h.name
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// restoreCharges takes over what a snapshot has of them, also where there are no budgets at present.
+func (s *State) restoreCharges(list []savedCharge) error {
+	for i := range list {
+		c := &list[i]
+		h, ok := c.holder()
+		if !ok || c.PESeconds <= 0 || s.charged[h.kind][h.name][c.Month] != 0 {
+			return fmt.Errorf("a charge of %d PE-seconds to %s is not of one holder, not positive or there twice", c.PESeconds, h.text())
+		}
+		s.charged.add(h, c.Month, c.PESeconds)
+	}
+	return nil
+}
+
+func codeCharge(c *wire.Coder, x *savedCharge) {
+	wire.Name(c, 1, &x.User)
+	wire.Name(c, 2, &x.Account)
+	wire.Name(c, 3, &x.Partition)
+	wire.Name(c, 4, &x.QOS)
+	wire.Int(c, 5, &x.Month)
+	wire.Int(c, 6, &x.PESeconds)
+	c.End()
+}

@@ -1,0 +1,209 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/record"
+	"github.com/berth-hpc/berth/policy"
+)
+
+// Used is what the reservations of a user come to that name an account, or none, and start in a month.
+type Used struct {
+	User, Account string
+	Month         policy.Month
+	Reservations  int
+	NoShows       int   // of those, given up unused
+	Charged       int64 // PE-seconds for those that are over, by the rule of budgets
+	Held          int64 // of those that are live, as promised
+}
+
+// UsedSince is what was used as far back as the records go.
+type UsedSince struct {
+	List []Used // by user, account and month
+	// Since is when the records begin where older ones were dropped; 0 if they are all there. What was over before does not count.
+	Since berth.Time
+}
+
+// Usage returns what reservations come to that start in months from one on and before another, of the principal,
+// or, for an operator, of all users: counted from the records of the journal. It returns how many records were looked at too. The error is
+// the context's if that has ended. Cost: O(records that are kept), beside the loop.
+func (h *Host) Usage(ctx context.Context, by Principal, from, to policy.Month) (used UsedSince, looked int, err error) {
+	for {
+		begin := journal.Position{}
+		if c, drops := h.options.Journal.(journal.Compactor); drops {
+			if begin, err = c.Begin(ctx); err != nil {
+				return used, looked, err
+			}
+		}
+		u := usage{by: by, from: from, to: to, live: map[string]*berth.Reservation{}, over: map[string]int{}, used: map[Used]*Used{}}
+		n, err := h.usedSince(ctx, &u, begin.Number+1)
+		looked += n
+		if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.NotFound {
+			continue // what was to be read next has been dropped meanwhile
+		}
+		if begin.Number > 0 {
+			used.Since = u.since
+		}
+		used.List = u.list()
+		return used, looked, err
+	}
+}
+
+// usedSince counts from the records from one on. What was promised before them is known from what is remembered.
+func (h *Host) usedSince(ctx context.Context, u *usage, number uint64) (looked int, err error) {
+	m, err := h.seen()
+	if err != nil {
+		return 0, err
+	}
+	u.known = func(id string) *berth.Reservation {
+		if k, is := m.cards.Get(&card{id: id}); is {
+			return k.promise
+		}
+		return nil
+	}
+	u.shadowed = h.shadowed
+	var decoder record.Decoder
+	for rec, err := range h.options.Journal.Read(ctx, number) {
+		if err != nil {
+			return looked, err
+		}
+		if rec.Number > m.number {
+			break // what is remembered knows no more
+		}
+		if looked++; looked == 1 {
+			u.since, u.now = rec.At, rec.At
+		}
+		p, err := parsePast(&rec, &decoder)
+		if err != nil {
+			return looked, err
+		}
+		for i := range p.changes {
+			u.note(&p.changes[i])
+		}
+	}
+	m.cards.Scan(func(k *card) bool {
+		if k.end == "" && k.promise != nil {
+			u.count(k.promise, func(x *Used, area int64) { x.Held += area }, berth.Forever)
+		}
+		return true
+	})
+	return looked, ctx.Err()
+}
+
+// usage counts what was used, change by change.
+type usage struct {
+	by       Principal
+	from, to policy.Month
+	now      berth.Time
+	since    berth.Time
+	known    func(id string) *berth.Reservation // of what was promised before
+	shadowed func(*berth.Request) bool
+	live     map[string]*berth.Reservation
+	over     map[string]int // parts that have ended, of several
+	used     map[Used]*Used // by user, account and month alone
+}
+
+// note takes in a change.
+func (u *usage) note(c *change.Change) {
+	switch c.Kind {
+	case change.Advanced:
+		u.now = c.Now
+		return
+	case change.Accepted:
+		r := c.Reservation.Clone()
+		u.live[c.ID] = &r
+		return
+	}
+	r := u.live[c.ID]
+	if r == nil {
+		if r = u.adopt(c.ID); r == nil {
+			return
+		}
+	}
+	until, paid := c.PaidUntil(u.now)
+	switch c.Kind {
+	case change.Modified:
+		r.Request, r.Allotments = c.Request, slices.Clone(c.Moved)
+	case change.Moved, change.Resized:
+		r.Allotments = slices.Clone(c.Moved)
+	case change.Extended:
+		r.Allotments[0].End = c.Until
+	case change.Lost, change.Failed, change.Rejected, change.Preempted, change.Requeued:
+		u.count(r, func(*Used, int64) {}, 0)
+		delete(u.live, c.ID)
+	case change.Ended:
+		if u.over[c.ID]++; u.over[c.ID] < len(r.Allotments) {
+			return
+		}
+		delete(u.over, c.ID)
+	}
+	if !paid {
+		return
+	}
+	delete(u.live, c.ID)
+	u.count(r, func(x *Used, area int64) {
+		if x.Charged += area; c.Kind == change.NoShow {
+			x.NoShows++
+		}
+	}, until)
+}
+
+// adopt returns a reservation that was promised before the first record, as it was last: what the changes still say of it brings it
+// there. It is nil if there is none that is remembered.
+func (u *usage) adopt(id string) *berth.Reservation {
+	known := u.known(id)
+	if known == nil {
+		return nil
+	}
+	r := known.Clone()
+	for i := range r.Allotments {
+		if r.Allotments[i].End <= u.since {
+			u.over[id]++
+		}
+	}
+	if len(r.Allotments) == 1 {
+		delete(u.over, id)
+	}
+	u.live[id] = &r
+	return &r
+}
+
+// count adds a reservation, with its area until a time.
+func (u *usage) count(r *berth.Reservation, add func(x *Used, area int64), until berth.Time) {
+	m := policy.MonthOf(r.Start())
+	if r.Request.IsJob() || m < u.from || m >= u.to || u.shadowed(r.Request) || !u.by.sees(r.Request, r.Allotments, nil) {
+		return
+	}
+	key := Used{User: r.Request.User, Account: r.Request.Account, Month: m}
+	x := u.used[key]
+	if x == nil {
+		x = &Used{User: key.User, Account: key.Account, Month: m}
+		u.used[key] = x
+	}
+	area := int64(0)
+	for i := range r.Allotments {
+		if a := &r.Allotments[i]; min(a.End, until) > a.Start {
+			area += berth.Area(a.NPE, min(a.End, until).Sub(a.Start))
+		}
+	}
+	x.Reservations++
+	add(x, area)
+}
+
+func (u *usage) list() []Used {
+	var list []Used
+	for x := range maps.Values(u.used) {
+		list = append(list, *x)
+	}
+	slices.SortFunc(list, func(a, b Used) int {
+		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Account, b.Account), cmp.Compare(a.Month, b.Month))
+	})
+	return list
+}
