@@ -101,18 +101,19 @@ type Host struct {
 		asked asked
 		told  []told // whose memory is used again
 	}
-	gathered  gathered              // of the loop
-	moment    berth.Time            // at which the clock stands, 0 if it goes; of the loop
-	questions map[string]*question  // by id; of the loop
-	evading   []string              // ids of questions that were decided anew, and are to be placed elsewhere; of the loop
-	proposals map[string]*proposal  // by id; of the loop
-	underway  map[keyName]*underway // of the loop
-	bounded   bounded
-	proposed  uint64          // how many proposals there were; of the loop
-	handing   map[string]bool // tasks of workflows that are being handed in; of the loop
-	tasksEnd  context.Context //nolint:containedctx // ends with the service, for what is handed in beside the loop
-	quiet     string          // id about which nothing is told for now; of the loop
-	keepers   struct {
+	gathered     gathered              // of the loop
+	moment       berth.Time            // at which the clock stands, 0 if it goes; of the loop
+	questions    map[string]*question  // by id; of the loop
+	evading      []string              // ids of questions that were decided anew, and are to be placed elsewhere; of the loop
+	proposals    map[string]*proposal  // by id; of the loop
+	underway     map[keyName]*underway // of the loop
+	bounded      bounded
+	proposed     uint64          // how many proposals there were; of the loop
+	handing      map[string]bool // tasks of workflows that are being handed in; of the loop
+	heardOverdue time.Time       // when sites were last waited for, of the machine's clock; of the loop
+	tasksEnd     context.Context //nolint:containedctx // ends with the service, for what is handed in beside the loop
+	quiet        string          // id about which nothing is told for now; of the loop
+	keepers      struct {
 		cancel  []context.CancelFunc
 		running sync.WaitGroup
 	}
@@ -337,6 +338,7 @@ func (h *Host) serve() {
 // wakeIfDue lets everything happen that is due by now, if anything is.
 func (h *Host) wakeIfDue() {
 	if _, believed := h.timekeeper.now(); believed && h.isDue() {
+		h.hearOverdue()
 		h.wake()
 	}
 }

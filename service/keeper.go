@@ -61,6 +61,7 @@ type keeper struct {
 	changed chan struct{} // of one place: other nodes were seen than those of the ground
 	looked  berth.Time    // when the state was that was last counted; of the loop
 	known   berth.Time    // when it was last known what runs there; of the loop
+	soon    time.Time     // when a look was asked for besides; of the loop
 	// last is the last state that the engine was told what is out of use in, and foreseen
 	// up to when the returns of reservations of others and maintenance were; of the loop.
 	last     *site.State
@@ -219,6 +220,17 @@ func (k *keeper) poke() {
 	case k.wake <- struct{}{}:
 	default: // it has been told and has not looked yet
 	}
+}
+
+// lookSoon has the site looked at without waiting for the next look, if a further one costs no more than
+// looks may. It is of the loop.
+func (k *keeper) lookSoon() {
+	if time.Since(k.soon) < time.Duration(lookShare*k.cost.Load()) {
+		return
+	}
+	k.soon = time.Now()
+	k.agent.Forget()
+	k.poke()
 }
 
 // restPart is which part of the time between two looks a keeper rests after a

@@ -279,8 +279,11 @@ func (h *Host) sayLate() {
 	for _, name := range names {
 		late := slices.DeleteFunc(h.core.engine.ActiveTasks(name), func(id string) bool { return !isLate(id) })
 		h.each(late, func(id string) {
-			if isLate(id) { // and nothing else has given it more time
-				h.reportTask(id, berth.StillRunning, "")
+			if !isLate(id) {
+				return // something else has given it more time
+			}
+			if h.reportTask(id, berth.StillRunning, ""); isLate(id) {
+				h.sites[name].lookSoon() // it gets no more: it may have ended since the last look
 			}
 		})
 	}

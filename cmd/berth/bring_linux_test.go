@@ -18,25 +18,35 @@ import (
 	"github.com/berth-hpc/berth/site/local"
 )
 
-// shores is a service in front of two sites that share no folder, and a workflow over both.
+// shores is a service in front of sites that share no folder, and workflows over all of them.
 type shores struct {
 	t     *testing.T
 	dir   string
-	by    service.Transfer
+	names []string
+	by    []service.Transfer
+	has   []berth.Software // at all sites but the first
+	sides map[string]*side
 	host  *service.Host
 	ask   service.Ask
 	close func()
 }
 
-func newShores(t *testing.T, script string) *shores {
+// newShores starts a service in front of the sites left, right and others that are named. A shell runs
+// script to bring a file from left, with the paths of both and the folder.
+func newShores(t *testing.T, script string, others ...string) *shores {
 	t.Helper()
-	s := &shores{t: t, dir: t.TempDir()}
-	s.by = service.Transfer{From: "left", To: "right", Command: []string{"sh", "-c", script, "sh", "{from}", "{to}", s.dir}}
+	s := &shores{t: t, dir: t.TempDir(), names: append([]string{"left", "right"}, others...), sides: map[string]*side{}}
 	s.ask = service.Ask{By: service.Principal{User: userName(), Role: service.User}}
-	for _, side := range []string{"left", "right"} {
-		if err := os.Mkdir(filepath.Join(s.dir, side), 0o700); err != nil {
+	for i, name := range s.names {
+		if err := os.Mkdir(filepath.Join(s.dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
+		if s.sides[name] = new(side); i > 0 {
+			s.by = append(s.by, service.Transfer{From: "left", To: name, Command: []string{"sh", "-c", script, "sh", "{from}", "{to}", s.dir}})
+		}
+	}
+	if len(others) > 0 { // so that a task can say that it will not run where the file is
+		s.has = []berth.Software{{Name: "reader"}}
 	}
 	s.open()
 	t.Cleanup(func() { s.close() })
@@ -46,9 +56,9 @@ func newShores(t *testing.T, script string) *shores {
 // open opens the sites and the service, over what was there before.
 func (s *shores) open() {
 	s.t.Helper()
-	o := service.Options{Version: "test", Managers: map[string]service.Manager{}, Transfers: []service.Transfer{s.by}}
+	o := service.Options{Version: "test", Managers: map[string]service.Manager{}, Transfers: s.by}
 	var closers []func() error
-	for _, name := range []string{"left", "right"} {
+	for i, name := range s.names {
 		at, err := local.Open(local.Options{Site: name, Dir: filepath.Join(s.dir, "site-"+name), Node: name, Cores: 1, ClockLater: true})
 		if err != nil {
 			s.t.Fatal(err)
@@ -62,9 +72,12 @@ func (s *shores) open() {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		as.Managed = true
+		if as.Managed = true; i > 0 {
+			as.Software = s.has
+		}
+		s.sides[name].Site = at
 		o.Config.Sites = append(o.Config.Sites, as)
-		o.Managers[name] = service.Manager{Kind: "local", Adapter: at, Layout: layout, Every: 100 * time.Millisecond, Horizon: d.Horizon(nil, 120)}
+		o.Managers[name] = service.Manager{Kind: "local", Adapter: s.sides[name], Layout: layout, Every: 100 * time.Millisecond, Horizon: d.Horizon(nil, 120)}
 	}
 	store, err := sqlite.Open(filepath.Join(s.dir, "data"), sqlite.Options{})
 	if err != nil {
