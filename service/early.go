@@ -1,7 +1,9 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/berth-hpc/berth"
@@ -144,6 +146,9 @@ func (h *Host) earlyOnes(k *keeper, waiting map[promise]site.Name, wished map[pr
 			found = append(found, r)
 		}
 	}
+	slices.SortFunc(found, func(a, b berth.Reservation) int {
+		return cmp.Or(cmp.Compare(a.Start(), b.Start()), cmp.Compare(a.Sequence, b.Sequence))
+	})
 	return found
 }
 

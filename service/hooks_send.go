@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -137,13 +138,18 @@ func (c *courier) run() {
 	}
 }
 
-// begin begins to send what is due, and returns after how long to look again.
+// begin begins to send what is due, receiver by receiver by their ids, and returns after how long to look again. A service that
+// may lead no more sends nothing: who leads does.
 func (c *courier) begin() time.Duration {
 	now := c.host.Now()
+	if c.host.leads() != nil {
+		return time.Second
+	}
 	wait := c.lookForDue(now)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for id, r := range c.of {
+	for _, id := range slices.Sorted(maps.Keys(c.of)) {
+		r := c.of[id]
 		if r.hook.Disabled != "" {
 			continue
 		}
@@ -232,7 +238,8 @@ func (c *courier) handOver() {
 func (c *courier) lookForDue(now berth.Time) berth.Duration {
 	of := map[string][]Hook{}
 	c.mu.Lock()
-	for _, r := range c.of {
+	for _, id := range slices.Sorted(maps.Keys(c.of)) { // what is found goes on record in this order
+		r := c.of[id]
 		if r.hook.Disabled == "" && r.hook.hasTimes() {
 			of[r.hook.User] = append(of[r.hook.User], r.hook)
 		}

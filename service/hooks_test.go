@@ -65,6 +65,8 @@ type hooked struct {
 	host *service.Host
 	post *post
 	shut func()
+	// leads, if it is not nil, says whether the service may lead still.
+	leads func() error
 }
 
 func inHooked(t *testing.T, test func(t *testing.T, w *hooked)) {
@@ -82,7 +84,7 @@ func (w *hooked) open() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	h, err := service.Open(w.t.Context(), service.Options{Config: onePool(4), Journal: store, Version: "test", SnapshotEvery: 7})
+	h, err := service.Open(w.t.Context(), service.Options{Config: onePool(4), Journal: store, Version: "test", SnapshotEvery: 7, Leads: w.leads})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -111,6 +111,8 @@ type Host struct {
 	proposed     uint64          // how many proposals there were; of the loop
 	handing      map[string]bool // tasks of workflows that are being handed in; of the loop
 	heardOverdue time.Time       // when sites were last waited for, of the machine's clock; of the loop
+	flowing      atomic.Bool     // workflows are live
+	flows        chan struct{}   // of one place: they have begun to be
 	tasksEnd     context.Context //nolint:containedctx // ends with the service, for what is handed in beside the loop
 	quiet        string          // id about which nothing is told for now; of the loop
 	keepers      struct {
@@ -177,7 +179,7 @@ func newHost(options Options, core *Core) *Host {
 		options: options, log: options.Log, core: core,
 		line: newLine(), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
 		undecided: map[string][]waiting{}, questions: map[string]*question{}, proposals: map[string]*proposal{}, underway: map[keyName]*underway{}, bounded: newBounded(), offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
-		sites: map[string]*keeper{}, handing: map[string]bool{}, planner: newPlanner(),
+		sites: map[string]*keeper{}, handing: map[string]bool{}, flows: make(chan struct{}, 1), planner: newPlanner(),
 	}
 	h.timekeeper = newTimekeeper(&options, core.engine.Now())
 	if err := h.timekeeper.err(); err != nil {
@@ -294,6 +296,7 @@ func (h *Host) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
+		h.noteFlows()
 		h.arm(timer)
 		select {
 		case <-h.line.ready:

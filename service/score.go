@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -83,7 +84,8 @@ func (h *Host) shadowed(r *berth.Request) bool {
 // bookable returns why a request cannot be asked for: nothing can be had at a
 // site that is only watched, or that has reservations of another service.
 func (h *Host) bookable(r *berth.Request) error {
-	for name, k := range h.sites {
+	for _, name := range slices.Sorted(maps.Keys(h.sites)) { // the same one is told of each time
+		k := h.sites[name]
 		if err := k.servable(); err != nil && (r.Site == name || r.Site == "") {
 			return err
 		}

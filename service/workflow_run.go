@@ -243,11 +243,20 @@ func (h *Host) startTasks() {
 // longer: enough for its site to be told in time.
 const lateLead berth.Duration = 2
 
-// watchTasks says each second which tasks will need longer than they have, until ctx ends.
+// watchTasks says each second, while there are workflows, which tasks will need longer than they have, until ctx ends.
 func (h *Host) watchTasks(ctx context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
+		if !h.flowing.Load() {
+			ticker.Stop()
+			select {
+			case <-ctx.Done():
+				return
+			case <-h.flows:
+			}
+			ticker.Reset(time.Second)
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -257,6 +266,18 @@ func (h *Host) watchTasks(ctx context.Context) {
 			h.sayLate()
 			answer(struct{}{}, nil)
 		})
+	}
+}
+
+// noteFlows has watchTasks look while there are workflows. It is of the loop.
+func (h *Host) noteFlows() {
+	live := h.core.flows.live > 0
+	if h.flowing.Swap(live) || !live {
+		return
+	}
+	select {
+	case h.flows <- struct{}{}:
+	default: // it has been told and has not looked yet
 	}
 }
 

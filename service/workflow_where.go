@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,7 +16,8 @@ import (
 // to run.
 func (h *Host) unable(ctx context.Context, asker, user string) map[string]string {
 	why := map[string]string{}
-	for name, k := range h.sites {
+	for _, name := range slices.Sorted(maps.Keys(h.sites)) {
+		k := h.sites[name]
 		r, is := k.manager.Adapter.(site.Representative)
 		if !is {
 			continue
