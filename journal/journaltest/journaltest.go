@@ -31,6 +31,8 @@ type Adapter struct {
 	// Disk returns a file system that loses what was not synced. Nil leaves out
 	// the tests of lost power.
 	Disk func() (Disk, error)
+	// Lease takes the journal from the server that writes it. Nil leaves out the tests of leases.
+	Lease *Lease
 	// Cases multiplies the random cases of damage and of lost power; 0 is 1.
 	Cases int
 }
@@ -50,6 +52,8 @@ func Run(t *testing.T, a Adapter) {
 		{"it is there after reopening", testReopen},
 		{"closed is closed", testClosed},
 		{"a second writer is refused by name", testExclusive},
+		{"who lost the lease writes nothing", testLease},
+		{"a connection that is lost at a commit", testCut},
 		{"readers beside the writer", testReaders},
 		{"the end of a context", testContext},
 		{"snapshots, newest first", testSnapshots},

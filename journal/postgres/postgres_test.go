@@ -80,8 +80,12 @@ var adapter = journaltest.Adapter{
 }
 
 func TestConformance(t *testing.T) {
-	shared(t)
-	long := adapter
+	by, err := newRelay(shared(t).URL(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer by.listener.Close()
+	long := adapterBy(by)
 	long.Cases = *cases
 	journaltest.Run(t, long)
 }
