@@ -309,7 +309,7 @@ func TestLoggingInAtAProviderInABrowser(t *testing.T) {
 
 	p.Visit(s.named() + "/book?npe=3")
 	p.Wait(`document.querySelector('input[type=password]')`)
-	p.Press("Log in with Test ID")
+	p.Leave("Log in with Test ID")
 	if at := atProvider(); !strings.HasPrefix(at, s.URL) {
 		t.Fatalf("the button leads to %s", at)
 	}
@@ -318,7 +318,7 @@ func TestLoggingInAtAProviderInABrowser(t *testing.T) {
 		p.Type(text)
 	}
 	p.Faults() // that no user is logged in, and what the provider's page lacks
-	p.Press("Go")
+	p.Leave("Go")
 	p.Wait(`document.querySelector('nav a[aria-current=page]')?.innerText === 'Book'`)
 	if at := p.Eval(`location.href`); at != s.named()+"/book?npe=3" {
 		t.Errorf("the way back ends at %s", at)
@@ -351,12 +351,12 @@ func TestLoggingInAtAProviderInABrowser(t *testing.T) {
 	p.Visit(back)
 	refused("provider down", "Test ID does not answer", "Try again in some minutes")
 	s.Set(openidtest.Up)
-	p.Press("Log in again with Test ID")
+	p.Leave("Log in again with Test ID")
 	back = elsewhere(atProvider())
 	p.Visit(back)
 	p.Wait(`document.querySelector('nav a[aria-current=page]')?.innerText === 'My promises'`)
 	p.Visit(back)
 	refused("twice", "has not begun to log in", "Begin anew")
-	p.Press("To the pages, where a token logs you in too")
+	p.Leave("To the pages, where a token logs you in too")
 	p.Wait(`document.querySelector('nav a[aria-current=page]')?.innerText === 'Harbour'`) // the session is as it was
 }

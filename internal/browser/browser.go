@@ -421,7 +421,7 @@ func (p *Page) Wheel(at Point, down float64) {
 // Press clicks the button, link or field with a name, to which it scrolls as a person would.
 func (p *Page) Press(name string) {
 	p.t.Helper()
-	find := fmt.Sprintf(`[...document.querySelectorAll('button, a, input')].find((e) => (e.getAttribute('aria-label') || e.innerText || e.labels?.[0]?.innerText || '').trim() === %q)`, name)
+	find := named(name)
 	// What is above it may still be coming, and would take it away from under the pointer, and the page
 	// may make it anew between the press and the release: then it hears of no click, and is pressed again.
 	for range 10 {
@@ -440,6 +440,24 @@ func (p *Page) Press(name string) {
 		}
 	}
 	p.t.Fatalf("%q hears of no click", name)
+}
+
+// Leave clicks what leads to another page, also of another site and by way of others, and waits until that is loaded. What has that name must rest.
+func (p *Page) Leave(name string) {
+	p.t.Helper()
+	find := named(name)
+	p.Wait(find)
+	at, _ := p.Eval(`(() => { const e = ` + find + `; e.scrollIntoView({ block: 'nearest' }); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`).([]any)
+	for len(p.loaded) > 0 {
+		<-p.loaded
+	}
+	p.Click(Point{at[0].(float64), at[1].(float64)})
+	p.awaitLoaded(name)
+}
+
+// named finds the button, link or field with a name.
+func named(name string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll('button, a, input')].find((e) => (e.getAttribute('aria-label') || e.innerText || e.labels?.[0]?.innerText || '').trim() === %q)`, name)
 }
 
 // TakeAnyCertificate has the page take certificates of authorities that the machine does not know.
