@@ -70,6 +70,9 @@ func (h *History) Since(commit string, packages []string) (int, error) {
 	paths := append([]string{"--"}, pathspecs(packages)...)
 	out, err := h.git(append([]string{"rev-list", "--count", commit + "..HEAD"}, paths...)...)
 	if err != nil {
+		if _, missing := h.git("cat-file", "-e", commit+"^{commit}"); missing != nil {
+			return 0, berth.Errorf(berth.NotFound, "commit", "%s is not in this history; measure on a commit that stays, and not on one that is rebased", commit)
+		}
 		return 0, fmt.Errorf("commits since %s: %w", commit, err)
 	}
 	n, err := strconv.Atoi(out)

@@ -142,8 +142,8 @@ func TestARowWhosePackagesChangedMustSaySo(t *testing.T) {
 	if err := f.Mark(performance.NewHistory(t.Context(), r.folder)); err != nil || f.Tables[0].Rows[0].Since != 10 {
 		t.Errorf("%v, marked with %d, want 10 of 11", err, f.Tables[0].Rows[0].Since)
 	}
-	if _, err := fileOf("0123abcd", 0, false).Faults(performance.NewHistory(t.Context(), r.folder)); err == nil {
-		t.Error("a commit that is not there has an age")
+	if _, err := fileOf("0123abcd", 0, false).Faults(performance.NewHistory(t.Context(), r.folder)); err == nil || !strings.Contains(err.Error(), "0123abcd is not in this history") {
+		t.Errorf("the age of a commit that is not there: %v", err)
 	}
 }
 

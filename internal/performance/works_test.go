@@ -13,6 +13,7 @@ import (
 	"github.com/berth-hpc/berth/calendar/calendartest"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/journal/record"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
@@ -33,7 +34,7 @@ func works() []work {
 	}
 	list = append(list, admitting(berth.Early, "pe-worst"))
 	return append(list,
-		reserving(), coallocating(), requiring(), hosting(),
+		reserving(), changing(), coallocating(), requiring(), recording(), hosting(),
 		planning("bd-cpar"), planning("dl-rc-cpar"), promising(),
 	)
 }
@@ -227,6 +228,66 @@ func reserving() work {
 	return work{"engine, one reservation and its cancellation, early binding, 10,000 live", "reservation", steps, func(t *testing.T) func() {
 		m := newMachine(t, engine.Config{Sites: sim.OnePool(pes, berth.Early)}, live, drawn(live+calls*steps, live, 1, 128, pes))
 		return func() { m.askAndCancel(steps) }
+	}}
+}
+
+// changing holds a promise, confirms it, changes it to half the PEs and cancels it.
+func changing() work {
+	const live, steps = 2_000, 500
+	return work{"engine, a hold that is confirmed, modified and cancelled, early binding, 2,000 live", "reservation", steps, func(t *testing.T) func() {
+		requests := drawn(live+calls*steps, live, 1, 128, pes)
+		m := newMachine(t, engine.Config{Sites: sim.OnePool(pes, berth.Early)}, live, requests)
+		half := make([]berth.Request, len(requests))
+		for i := live; i < len(requests); i++ {
+			requests[i].Hold = 60
+			half[i] = *requests[i].Clone()
+			half[i].Hold, half[i].Parts[0].Variants[0].NPE = 0, (half[i].Parts[0].Variants[0].NPE+1)/2
+		}
+		return func() {
+			for range steps {
+				i := m.next
+				if !m.ask() {
+					continue
+				}
+				for _, event := range []engine.Event{engine.Confirm(half[i].ID), engine.Modify(&half[i]), engine.Cancel(half[i].ID)} {
+					if _, _, err := m.engine.Apply(0, event); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}}
+}
+
+// recording writes what a decision says as the payload of a record, and reads it again.
+func recording() work {
+	const records = 1_000
+	return work{"journal, the payload of a decision written and read", "record", records, func(t *testing.T) func() {
+		e, err := engine.New(engine.Config{Sites: sim.OnePool(pes, berth.Early)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, changes := make([]engine.Event, records), make([][]change.Change, records)
+		requests := drawn(records, records, 1, 128, pes)
+		for i := range requests {
+			events[i] = engine.Submit(&requests[i])
+			if changes[i], _, err = e.Apply(0, events[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var d record.Decoder
+		var event, changed []byte
+		return func() {
+			for i := range events {
+				event, changed = record.AppendEvent(event[:0], &events[i]), record.AppendChanges(changed[:0], changes[i])
+				if _, err := d.Event(event); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := d.Changes(changed); err != nil || len(got) != len(changes[i]) {
+					t.Fatalf("%v, %d changes", err, len(got))
+				}
+			}
+		}
 	}}
 }
 
