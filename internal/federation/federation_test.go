@@ -338,6 +338,13 @@ func TestPartsAtSeveralEngines(t *testing.T) {
 			Totals{Holds: 2, Expired: 1, Broken: 1, Silent: 2, Blocked: 150, MostHeld: 500},
 		},
 		{
+			"a leader that is back when the start has passed gives all back",
+			configOf(2, Failure{0, 2, 20}),
+			[]Request{apart("a", 1, 8, 400, 5, 50, 2)},
+			[]string{"a at 20"},
+			Totals{Holds: 2, Released: 2, Blocked: 190, MostHeld: 500},
+		},
+		{
 			"holds of a leader that fails expire",
 			configOf(2, Failure{0, 2, 60}),
 			[]Request{apart("a", 1, 100, 400, 5, 50, 2), one("all", 1, 70, 100, 150, 10, 50)},
