@@ -30,6 +30,8 @@ var takes = []struct{ begins, scopes string }{
 	{"GET /v1/sites/cm5/doctor", "operate"},
 	{"PUT /v1/sites/", "operate"},
 	{"POST /v1/sites/", "operate"},
+	{"POST /v1/maintenance", "operate"},
+	{"DELETE /v1/maintenance", "operate"},
 	{"POST /v1/clock/accept", "operate"},
 	{"POST /v1/lead", "operate"},
 	{"POST /v1/journal/compact", "operate"},
