@@ -171,6 +171,15 @@ func (r *Reservation) Clone() Reservation {
 	return c
 }
 
+// ChargedIdle returns the PE-seconds that it was foreseen to leave idle and that are charged with its own: none of an occurrence
+// of a series or a task of a workflow, each of which has in its terms what all of them leave idle together.
+func (r *Reservation) ChargedIdle() int64 {
+	if r.Request.Series != nil || r.Request.Task != nil {
+		return 0
+	}
+	return r.Terms.Idle
+}
+
 // Start returns the common start of all parts.
 func (r *Reservation) Start() Time { return r.Allotments[0].Start }
 

@@ -156,7 +156,7 @@ func (e *Engine) OffersWithin(r *berth.Request, most int, f Foresight) ([]Offer,
 	var costs []*Cost
 	take := func(o Offer, at int) (within bool, err error) {
 		cost, err := a.ofOffer(&o)
-		if err != nil || cost == nil || e.finder.OverCost(&o.Request, o.Allotments, cost.bounded()) != nil {
+		if err != nil || cost == nil || e.overCost(&o.Request, o.Allotments, cost.bounded(), false) != nil {
 			return false, err
 		}
 		offers, costs = slices.Insert(offers, at, o), slices.Insert(costs, at, cost)
@@ -223,11 +223,20 @@ func (e *Engine) Exceeds(event *Event) *berth.Refusal {
 			r = e.extended(d, event.Role)
 		}
 	case EventSubmitSeries:
-		r = &event.Series.Request
+		return e.finder.OverCost(&event.Series.Request, f.Places, cost)
 	case EventSubmitWorkflow, EventModifySeries:
 		return nil // there are several requests
 	}
-	return e.finder.OverCost(r, f.Places, cost)
+	return e.overCost(r, f.Places, cost, event.Kind == EventExtend)
+}
+
+// overCost returns the refusal of a limit on what a request by itself costs at some places, or of a budget that it exceeds
+// with what it leaves idle; nil if it exceeds none. One that lasts longer has these beside its own.
+func (e *Engine) overCost(r *berth.Request, at []berth.Allotment, cost place.Cost, longer bool) *berth.Refusal {
+	if over := e.finder.OverCost(r, at, cost); over != nil || cost.Idle == 0 {
+		return over
+	}
+	return e.finder.OverIdle(r, at, cost.Idle, longer)
 }
 
 // foreseen returns what an event costs that promises some places. The error, of code Conflict and field foreseen, says that what
@@ -280,7 +289,11 @@ func (e *Engine) dear(event *Event, requests []*berth.Request, places []berth.Al
 		return nil, nil
 	}
 	for _, r := range requests {
-		if refusal := e.finder.OverCost(r, places, f.Cost.bounded()); refusal != nil {
+		refusal := e.finder.OverCost(r, places, f.Cost.bounded())
+		if event.Kind == EventSubmit {
+			refusal = e.overCost(r, places, f.Cost.bounded(), false)
+		}
+		if refusal != nil {
 			return refusal, nil
 		}
 	}
@@ -298,7 +311,7 @@ func (e *Engine) dearer(event *Event, r *berth.Request, places []berth.Allotment
 		return nil, err
 	}
 	cost := f.Cost.bounded().With(*terms)
-	if refusal := e.finder.OverCost(r, places, cost); refusal != nil {
+	if refusal := e.overCost(r, places, cost, event.Kind == EventExtend); refusal != nil {
 		return refusal, nil
 	}
 	terms.Delay, terms.Idle = cost.Delay, cost.Idle

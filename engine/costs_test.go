@@ -69,6 +69,54 @@ func TestCostsUpToTheLimit(t *testing.T) {
 	}
 }
 
+// What a promise leaves idle is charged to a budget where it is foreseen, and a request that exceeds its budget with it is refused; so is a change.
+func TestBudgetsCountWhatIsLeftIdle(t *testing.T) {
+	ask := of("u", berth.Rigid("r", 0, 120, 160, 4, 40)) // 160 PE-seconds, and 80 are idle in front of it
+	for _, name := range []policy.LimitName{policy.LimitBudget, policy.LimitMonthBudget} {
+		values := map[policy.LimitName]int64{policy.LimitIdle: 1000, name: 239}
+		if got := exceededIn(t, submit(t, costly(t, values), 0, ask), "r"); got != string(name)+" 239<240" {
+			t.Errorf("%s: %s", name, got)
+		}
+		event := engine.Submit(&ask)
+		e := costly(t, values)
+		foreseen, err := e.Foresee(&event, engine.Foresight{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		event.Foreseen = foreseen
+		if no := e.Exceeds(&event); no == nil || no.Exceeded.Limit != string(name) {
+			t.Errorf("%s: foreseen beside, it exceeds %+v", name, no)
+		}
+
+		values[name] = 279
+		e = costly(t, values)
+		accepted(t, submit(t, e, 0, ask))
+		if got := e.Usage("u").Charged; got != (engine.Charges{All: 240, Live: 240}) {
+			t.Errorf("%s: charged are %+v, want 240", name, got)
+		}
+		if got := exceededIn(t, apply(t, e, 0, engine.Extend("r", 170)), "r"); got != string(name)+" 279<280" {
+			t.Errorf("%s, extended: %s", name, got)
+		}
+		longer := of("u", berth.Rigid("r", 0, 120, 170, 4, 50))
+		if got := exceededIn(t, apply(t, e, 0, engine.Modify(&longer)), "r"); got != string(name)+" 279<280" {
+			t.Errorf("%s, modified: %s", name, got)
+		}
+		restored, err := engine.Restore(costlyConfig(values), e.Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at, due := e.Next(); due && at <= 140; at, due = e.Next() {
+			apply(t, e, at, engine.Wake())
+			apply(t, restored, at, engine.Wake())
+		}
+		apply(t, e, 140, engine.Finish("r"))
+		apply(t, restored, 140, engine.Finish("r"))
+		if got, same := e.Usage("u").Charged, restored.Usage("u").Charged; got != same || got != (engine.Charges{All: 160}) {
+			t.Errorf("%s, ended after 20 s: charged are %+v, after a restart %+v, want 160", name, got, same)
+		}
+	}
+}
+
 // An event that brings what it was foreseen to cost is decided like one that does not, as long as it comes to the same place
 // within a minute; else it changes nothing, and has to be foreseen again.
 func TestCostsThatAreForeseenBeside(t *testing.T) {

@@ -129,12 +129,17 @@ func (u *usage) note(c *change.Change) {
 	}
 	until, paid := c.PaidUntil(u.now)
 	switch c.Kind {
-	case change.Modified:
-		r.Request, r.Allotments = c.Request, slices.Clone(c.Moved)
-	case change.Moved, change.Resized:
-		r.Allotments = slices.Clone(c.Moved)
+	case change.Modified, change.Moved, change.Resized:
+		if r.Allotments = slices.Clone(c.Moved); c.Request != nil {
+			r.Request = c.Request
+		}
+		if c.Terms != nil {
+			r.Terms = *c.Terms
+		}
 	case change.Extended:
-		r.Allotments[0].End = c.Until
+		if r.Allotments[0].End = c.Until; c.Terms != nil {
+			r.Terms.Idle = c.Terms.Idle
+		}
 	case change.Lost, change.Failed, change.Rejected, change.Preempted, change.Requeued:
 		u.count(r, func(*Used, int64) {}, 0)
 		delete(u.live, c.ID)
@@ -193,7 +198,9 @@ func (u *usage) count(r *berth.Reservation, add func(x *Used, area int64), until
 			area += berth.Area(a.NPE, min(a.End, until).Sub(a.Start))
 		}
 	}
-	x.Reservations++
+	if x.Reservations++; area > 0 {
+		area += r.ChargedIdle()
+	}
 	add(x, area)
 }
 

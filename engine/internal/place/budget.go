@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/internal/state"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -11,20 +12,67 @@ import (
 // charged in full before it is made; the state says what is charged for what is over. A budget for all
 // time is asked like other limits of PE-seconds. That of a month depends on the start, so it narrows a search as a share does.
 
+// keeps returns the PE-seconds that are charged for what is placed again beside those of its new place: what it was foreseen to leave idle.
+func (x *search) keeps() int64 {
+	if x.again == nil {
+		return 0
+	}
+	return x.again.ChargedIdle()
+}
+
 // overBudget says that a holder may not be charged for that many PE-seconds more whenever it starts, nil if it may.
 func (x *search) overBudget(a *allowance, area int64) *berth.Exceeded {
+	area += x.keeps()
 	if over := a.exceeds(policy.LimitBudget, x.state.Charged(a.of, policy.Always)+area); over != nil {
 		return over
 	}
 	return a.exceeds(policy.LimitMonthBudget, area)
 }
 
-// overCharge says that a holder may not be charged for that many PE-seconds more of what starts at a time, nil if it may.
-func (x *search) overCharge(a *allowance, start berth.Time, area int64) *berth.Exceeded {
-	if over := x.overBudget(a, area); over != nil {
+// overLonger says that a holder may not be charged for that many PE-seconds more of a reservation that lasts longer, nil if it may.
+func (f *Finder) overLonger(a *allowance, d *state.Entry, area int64) *berth.Exceeded {
+	if over := a.exceeds(policy.LimitBudget, f.state.Charged(a.of, policy.Always)+area); over != nil {
 		return over
 	}
-	return a.exceeds(policy.LimitMonthBudget, x.state.Charged(a.of, policy.MonthOf(start))+area)
+	return a.exceeds(policy.LimitMonthBudget, f.state.Charged(a.of, policy.MonthOf(d.Start()))+area)
+}
+
+// OverIdle returns the refusal of a budget that a request exceeds at some places with the PE-seconds that it leaves idle in
+// front of it, all that were foreseen for it; nil if it exceeds none. A reservation of its id that is modified is charged at these places
+// instead, and one that lasts longer there beside its own.
+func (f *Finder) OverIdle(r *berth.Request, at []berth.Allotment, idle int64, longer bool) *berth.Refusal {
+	x, own, start := f.search(r, nil), f.state.Entry(r.ID), at[0].Start
+	if longer {
+		start = own.Start()
+	}
+	for _, a := range f.allowances(r) {
+		area := int64(0)
+		for i := range at {
+			if x.in(f.poolOf(at[i].Resource), &a) {
+				area += berth.Area(at[i].NPE, at[i].End.Sub(at[i].Start))
+			}
+		}
+		if area == 0 {
+			continue
+		}
+		for _, b := range []struct {
+			name policy.LimitName
+			in   policy.Month
+		}{{policy.LimitBudget, policy.Always}, {policy.LimitMonthBudget, policy.MonthOf(start)}} {
+			asked := f.state.Charged(a.of, b.in) + area + idle
+			switch {
+			case own == nil || !f.state.Holds(a.of, own):
+			case longer:
+				asked -= own.ChargedIdle()
+			case b.in == policy.Always || b.in == policy.MonthOf(own.Start()):
+				asked -= f.state.ChargeOf(a.of, own)
+			}
+			if over := a.exceeds(b.name, asked); over != nil {
+				return &berth.Refusal{Reason: berth.Quota, Resource: at[0].Resource, Wanted: at[0].NPE, Exceeded: over}
+			}
+		}
+	}
+	return nil
 }
 
 // hasMonths reports whether a budget of a month counts for a promise in a pool.
@@ -37,6 +85,7 @@ func (x *search) hasMonths(p *pool) bool {
 
 // monthFrom returns the first start from a time on in a month whose budgets leave an area in a pool; Forever if none does.
 func (x *search) monthFrom(p *pool, area int64, start berth.Time) berth.Time {
+	area += x.keeps()
 	for i := 0; i < len(x.allowed); i++ {
 		a := &x.allowed[i]
 		most, limited := a.Limit(policy.LimitMonthBudget)
@@ -60,9 +109,13 @@ func (x *search) monthBeyond(found []berth.Allotment) (berth.ResourceID, *berth.
 				area, id = area+berth.Area(found[k].NPE, found[k].End.Sub(found[k].Start)), found[k].Resource
 			}
 		}
+		if area == 0 {
+			continue
+		}
+		area += x.keeps()
 		m := policy.MonthOf(found[0].Start)
 		over := a.exceeds(policy.LimitMonthBudget, x.state.Charged(a.of, m)+area)
-		if over == nil || area == 0 {
+		if over == nil {
 			continue
 		}
 		for ; area <= over.Allowed; m++ {

@@ -514,7 +514,7 @@ func (f *Finder) overExtension(d *state.Entry, until berth.Time, role string) *b
 			over = x.overArea(a, berth.Area(held.NPE, until.Sub(held.End)))
 		}
 		if over == nil && !r.IsJob() {
-			over = x.overCharge(a, held.Start, berth.Area(held.NPE, until.Sub(held.End)))
+			over = x.overLonger(a, d, berth.Area(held.NPE, until.Sub(held.End)))
 		}
 		if most, limited := x.shareOf(p, a); over == nil && limited && !r.IsJob() {
 			from := max(held.End, f.state.Now())

@@ -32,7 +32,8 @@ func (c charges) add(h Holder, m policy.Month, n int64) {
 }
 
 // chargeOf returns what a reservation is charged to a holder if its PEs are held until a time: those of its
-// parts that count for the holder from their start to that time, or to their end if that is earlier.
+// parts that count for the holder from their start to that time, or to their end if that is earlier, and what
+// it was foreseen to leave idle in front of it.
 func (l *ledger) chargeOf(h Holder, e *Entry, until berth.Time) (n int64) {
 	for i := range e.r.Allotments {
 		a := &e.r.Allotments[i]
@@ -40,8 +41,14 @@ func (l *ledger) chargeOf(h Holder, e *Entry, until berth.Time) (n int64) {
 			n += berth.Area(a.NPE, end.Sub(a.Start))
 		}
 	}
+	if n > 0 {
+		n += e.r.ChargedIdle()
+	}
 	return n
 }
+
+// ChargeOf returns what a live reservation is charged to one of its holders, as promised.
+func (s *State) ChargeOf(h Holder, e *Entry) int64 { return s.ledger.chargeOf(h, e, berth.Forever) }
 
 // owe adds to what a holder is charged for the whole of a live reservation, or takes it out.
 func (l *ledger) owe(h Holder, e *Entry, sign int64) {

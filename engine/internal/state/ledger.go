@@ -116,6 +116,9 @@ func (e *Entry) Extended() berth.Duration { return e.r.Terms.Extended }
 // Variant returns what a part was promised, in standard seconds.
 func (e *Entry) Variant(part int) berth.Variant { return e.r.Terms.Variants[part] }
 
+// ChargedIdle returns what it was foreseen to leave idle, and is charged for.
+func (e *Entry) ChargedIdle() int64 { return e.r.ChargedIdle() }
+
 // Terms returns a copy of what was promised.
 func (e *Entry) Terms() berth.Terms {
 	terms := e.r.Terms
