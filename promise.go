@@ -213,6 +213,9 @@ type Refusal struct {
 	Exceeded *Exceeded `json:"exceeded,omitempty"`
 	// Words are, with SiteRefused, those of the site.
 	Words string `json:"words,omitempty"`
+	// Task is the task of a workflow that cannot be there, whatever is free; empty where it is all of
+	// them together.
+	Task string `json:"task,omitempty"`
 }
 
 // Exceeded is a limit that a request would exceed. The numbers are in the limit's unit:

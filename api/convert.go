@@ -103,7 +103,10 @@ func refusal(r *berth.Refusal, q *berth.Request) *form.Refusal {
 	}
 	f := &form.Refusal{
 		Reason: r.Reason, Site: r.Resource.Site, Pool: r.Resource.Name, Wanted: r.Wanted, Limit: r.Limit,
-		Possible: form.TimeOf(r.Possible), Exceeded: exceeded(r.Exceeded), Detail: detail(r, q),
+		Possible: form.TimeOf(r.Possible), Exceeded: exceeded(r.Exceeded), Task: r.Task, Detail: detail(r, q),
+	}
+	if r.Task != "" {
+		f.Detail = fmt.Sprintf("task %q: %s", r.Task, f.Detail)
 	}
 	if n := r.Nearest; n != nil {
 		f.Nearest = &form.Nearest{NPE: n.NPE, Duration: n.Duration, Start: form.TimeOf(n.Start)}

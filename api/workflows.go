@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -610,10 +611,14 @@ func workflowView(w *service.Workflow, whole bool) form.Workflow {
 // askedPlace returns the site and the pool that a workflow asked for, if its refusal is that there
 // are none.
 func askedPlace(w *service.Workflow) *berth.Request {
-	if w.Refusal == nil || w.Refusal.Resource != (berth.ResourceID{}) {
+	if w.Refusal == nil || w.Refusal.Task == "" && w.Refusal.Resource != (berth.ResourceID{}) {
 		return nil
 	}
 	q := &berth.Request{Site: w.Workflow.Site, Pool: w.Workflow.Pool}
+	if k := slices.IndexFunc(w.Workflow.Tasks, func(t berth.WorkflowTask) bool { return t.ID == w.Refusal.Task }); k >= 0 {
+		q.Site, q.Requirements = cmp.Or(w.Workflow.Tasks[k].Site, q.Site), w.Workflow.Tasks[k].Requirements
+		return q
+	}
 	if q.Site == "" {
 		var names []string // of the sites of tasks
 		for i := range w.Workflow.Tasks {

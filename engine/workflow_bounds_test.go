@@ -76,7 +76,7 @@ func TestWorkflowsAreRefusedByTheirPool(t *testing.T) {
 		site string
 		want berth.Refusal
 	}{
-		{"small", berth.Refusal{Reason: berth.TooLarge, Resource: berth.PoolID("small", "p"), Wanted: 5, Limit: 2}},
+		{"small", berth.Refusal{Reason: berth.TooLarge, Resource: berth.PoolID("small", "p"), Wanted: 5, Limit: 2, Task: "a"}},
 		{"nowhere", berth.Refusal{Reason: berth.NoSuitableSite, Wanted: 5}},
 	} {
 		e := newEngine(t, config)

@@ -149,6 +149,28 @@ func TestWorkflowsAreRefusedWhole(t *testing.T) {
 	}
 }
 
+// A task that can be nowhere, whatever is free, is named where a workflow is refused; where others could have it, or all
+// of them together are too much, none is.
+func TestTasksThatCanBeNowhereAreNamed(t *testing.T) {
+	config := onePool(4, berth.Late)
+	config.Sites = append(config.Sites, berth.Site{Name: "other", Pools: []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Late}}})
+	for want, change := range map[string]func(w *berth.Workflow){
+		"b":  func(w *berth.Workflow) { w.Tasks[1].Few = 9 },
+		"c":  func(w *berth.Workflow) { w.Tasks[2].Software = "cfd" },
+		"":   func(w *berth.Workflow) { w.Deadline = 20 },
+		"d":  func(w *berth.Workflow) { w.Tasks[3].Site = "nowhere" },
+		"b ": func(w *berth.Workflow) { w.Spread, w.Tasks[1].Few = true, 9 },
+		"  ": func(w *berth.Workflow) { w.Tasks[1].Site, w.Deadline = "other", 20 },
+	} {
+		w := diamond("w", 0, berth.Forever)
+		change(w)
+		changes := apply(t, newEngine(t, config), 0, engine.SubmitWorkflow(w))
+		if no := changes[len(changes)-1].Refusal; no == nil || no.Task != strings.TrimSpace(want) {
+			t.Errorf("%q is named, want %q: %+v", no.Task, want, no)
+		}
+	}
+}
+
 // Slack is left where there is a plan that leaves it, all of it or half; where there is none, a
 // plan by the deadline itself is as good as ever.
 func TestBestLeavesSlack(t *testing.T) {

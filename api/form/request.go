@@ -116,6 +116,7 @@ type Refusal struct {
 	Possible Time         `json:"possible,omitzero"`  // with deadline_missed: the earliest end on an empty site
 	Nearest  *Nearest     `json:"nearest,omitempty"`  // with no_capacity: the most that was to be had
 	Exceeded *Exceeded    `json:"exceeded,omitempty"` // with quota: the limit
+	Task     string       `json:"task,omitempty"`     // of a workflow: which one can be nowhere
 	Detail   string       `json:"detail"`             // the same for people
 }
 

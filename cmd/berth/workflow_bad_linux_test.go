@@ -78,6 +78,7 @@ func TestBadWorkflowsAreTold(t *testing.T) {
 		},
 		"more PEs than any site":    {body: `{"tasks":[{"id":"a","seconds":1,"few":5}]}`, status: http.StatusCreated, says: `"reason":"too_large"`},
 		"no such planner":           {body: `{"algorithm":"bd-cpra","tasks":[` + task + `]}`, status: http.StatusUnprocessableEntity, says: `bd-cpar`},
+		"software of one task":      {body: `{"tasks":[` + task + `,{"id":"b","seconds":1,"software":"cfd"}]}`, status: http.StatusCreated, says: `task \"b\": no site has cfd`},
 		"a key of another workflow": {body: `{"id":"second","tasks":[` + task + `]}`, key: "k", status: http.StatusUnprocessableEntity, says: "idempotency_key"},
 		"an id that is taken":       {body: `{"id":"first","tasks":[` + task + `]}`, status: http.StatusConflict, says: `workflow \"first\" is taken`},
 	} {

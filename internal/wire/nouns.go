@@ -208,6 +208,7 @@ func Refusal(c *Coder, r *berth.Refusal) {
 	Pointer(c, 6, &r.Nearest, Nearest)
 	Pointer(c, 7, &r.Exceeded, Exceeded)
 	String(c, 8, &r.Words)
+	String(c, 9, &r.Task)
 	c.End()
 }
 

@@ -280,6 +280,7 @@ class Refusal:
     possible: Optional[datetime] = None
     nearest: Optional[Nearest] = None
     exceeded: Optional[Exceeded] = None
+    task: str = ""
     detail: str = ""
 
 

@@ -104,9 +104,10 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 		panic("engine: a workflow without a planner")
 	}
 	_, best := berth.Best(w.Algorithm)
-	var candidates, whenever []candidate // by the deadline, and whatever it is
-	late := false                        // they differ
-	open := 0                            // tasks
+	var candidates, whenever []candidate    // by the deadline, and whatever it is
+	late := false                           // they differ
+	open := 0                               // tasks
+	somewhere := make([]bool, len(w.Tasks)) // some pool will do
 	for i := range w.Tasks {
 		if !w.Tasks[i].Done {
 			open++
@@ -128,9 +129,10 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 			}
 			no := f.unfit(w, k, &limits, last >= 0 && alike(&w.Tasks[k], &w.Tasks[last]))
 			if c.unfit[k] = no != nil; no == nil {
-				c.fits, last = c.fits+1, k
+				c.fits, last, somewhere[k] = c.fits+1, k, true
 			} else if first == nil {
 				first = no
+				first.Task = w.Tasks[k].ID
 			}
 			if ever.unfit[k] = no != nil && !limits.inTime(no, w, k); !ever.unfit[k] {
 				ever.fits++
@@ -149,6 +151,11 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 		g, no := f.onPool(t, w, p, allowed, planners, by)
 		if refusal = further(refusal, no); g != nil {
 			list = append(list, g)
+		}
+	}
+	if refusal != nil && w.IsSpread() {
+		if k := slices.IndexFunc(w.Tasks, func(t berth.WorkflowTask) bool { return t.ID == refusal.Task }); k >= 0 && somewhere[k] {
+			refusal.Task = "" // another pool has it
 		}
 	}
 	var over []workflow.Planner // that plan over several pools
