@@ -3,7 +3,10 @@ package dst
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,6 +38,79 @@ const (
 func cappedLimits() policy.Limits {
 	scope := policy.Scope{Role: string(service.User), QOS: capped}
 	return policy.Limits{{Scope: scope, Name: policy.LimitLength, Value: int64(cappedSpan)}, {Scope: scope, Name: policy.LimitActive, Value: cappedLive}}
+}
+
+// The costs that a QOS may come to: how much an ordinary job may be delayed, and what may be left idle.
+const (
+	gentle      = "gentle"
+	gentleDelay = 600
+	gentleIdle  = 4 * 3600
+)
+
+func gentleLimits() policy.Limits {
+	scope := policy.Scope{QOS: gentle}
+	return policy.Limits{{Scope: scope, Name: policy.LimitDelay, Value: gentleDelay}, {Scope: scope, Name: policy.LimitIdle, Value: gentleIdle}}
+}
+
+// Which share of each pool, in thousandths, may be promised further ahead than some seconds.
+const (
+	aheadBeyond = berth.Duration(3600)
+	aheadShare  = policy.Permille(500)
+)
+
+// ahead returns an error if more is promised ahead than may be. What has another place than it had first counts for nothing: what
+// loses its place gets another in any case.
+func (w *world) ahead(list []service.Reservation) error {
+	if !w.plan.has(featureAhead) || w.plan.has(faultClock) {
+		return nil
+	}
+	type held struct {
+		berth.Interval
+		npe berth.Count
+		id  string
+	}
+	of := map[berth.ResourceID][]held{}
+	for i := range list {
+		r := &list[i]
+		if r.State.Over() || r.State == service.Pending || r.Request.IsJob() {
+			continue
+		}
+		first, known := w.places[r.ID]
+		if !known {
+			if !slices.ContainsFunc(r.Sites, func(m service.Materialised) bool { return !strings.HasSuffix(string(m.Name), "_1") }) { // else it has been changed already
+				first = slices.Clone(r.Allotments)
+			}
+			w.places[r.ID] = first
+		}
+		stays := slices.EqualFunc(first, r.Allotments, func(a, b berth.Allotment) bool {
+			return a.Resource == b.Resource && a.Start == b.Start && a.End == b.End && a.NPE == b.NPE
+		})
+		for _, a := range r.Allotments {
+			if stays {
+				of[a.Resource] = append(of[a.Resource], held{a.Interval(), a.NPE, r.ID})
+			}
+		}
+	}
+	from := w.life.host.Now().Add(aheadBeyond)
+	for i := range w.config.Sites {
+		for k := range w.config.Sites[i].Pools {
+			pool := &w.config.Sites[i].Pools[k]
+			most := w.config.Ahead[0].Of(pool.PEs)
+			all := of[berth.PoolID(w.config.Sites[i].Name, pool.Name)]
+			for _, at := range all {
+				sum, moment, ids := berth.Count(0), max(at.Start, from), ""
+				for _, h := range all {
+					if h.Start <= moment && moment < h.End {
+						sum, ids = sum+h.npe, ids+fmt.Sprintf(" %s (%d from %d to %d)", h.id, h.npe, h.Start, h.End)
+					}
+				}
+				if moment < at.End && sum > most {
+					return fmt.Errorf("%d PEs of %s at %s are promised at %d, more than %d s ahead, to%s; %d may be", sum, pool.Name, w.config.Sites[i].Name, moment, aheadBeyond, ids, most)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // learn notes what an answer names.
@@ -185,8 +261,37 @@ func (w *world) claims(list []service.Reservation) error {
 			}
 		}
 	}
+	if err := errors.Join(w.ahead(list), w.windows(list)); err != nil {
+		return err
+	}
 	if live > cappedLive+w.raised() {
 		return fmt.Errorf("%d reservations of the QOS %s are live, and it allows %d", live, capped, cappedLive)
+	}
+	return nil
+}
+
+// windows returns an error if the windows of two occurrences of a series are nearer together than an hour apiece: they are asked
+// for hourly, and are moved later, all that are to come together. What was asked for when its window had begun has another one.
+func (w *world) windows(list []service.Reservation) error {
+	of := map[string]map[int]*service.Reservation{}
+	for i := range list {
+		r := &list[i]
+		id, n, is := strings.Cut(r.ID, ".")
+		if at, err := strconv.Atoi(n); is && err == nil && slices.Contains(w.series, id) && !r.State.Over() && r.Request.Ready > r.Request.Arrival {
+			if of[id] == nil {
+				of[id] = map[int]*service.Reservation{}
+			}
+			of[id][at] = r
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(of)) {
+		before := 0
+		for _, n := range slices.Sorted(maps.Keys(of[id])) {
+			if was, r := of[id][before], of[id][n]; was != nil && r.Request.Ready.Sub(was.Request.Ready) < berth.Duration(3600*(n-before)) {
+				return fmt.Errorf("occurrence %d of series %s may begin at %d, and number %d at %d", n, id, r.Request.Ready, before, was.Request.Ready)
+			}
+			before = n
+		}
 	}
 	return nil
 }

@@ -50,6 +50,7 @@ func (l *life) send(ctx context.Context, user, method, path, body, key string, n
 		r.Header.Set("Idempotency-Key", key)
 	}
 	rec := httptest.NewRecorder()
+	l.w.plant.shake()
 	l.handler.ServeHTTP(rec, r)
 	text, _ := io.ReadAll(rec.Body) // of memory
 	if l.isDead() || ctx.Err() != nil {
@@ -224,6 +225,10 @@ func (w *world) newCall() *call {
 		c.about = id
 		c.method, c.path, c.features = http.MethodDelete, "/v1/reservations/"+id, []string{f}
 	case featureOffer:
+		if rng.IntN(3) == 0 { // there must be offers
+			w.refusedCall(c)
+			break
+		}
 		c.about = recent(rng, w.offers, 4)
 		c.path, c.features = "/v1/offers/"+c.about+"/hold", []string{f}
 		c.body = `{"hold":1800}`
@@ -245,6 +250,20 @@ func (w *world) newCall() *call {
 		w.requestCall(c, f)
 	}
 	return c
+}
+
+// refusedCall asks for what will hardly be promised, and for which there are offers.
+func (w *world) refusedCall(c *call) {
+	rng := w.driver
+	length := 1800 + 60*rng.IntN(30)
+	c.path, c.features, c.wants = "/v1/requests", []string{featureRequest}, &wants{most: 1}
+	more := ""
+	if w.plan.has(featureLimit) {
+		c.wants.qos = capped
+		more = fmt.Sprintf(`,"qos":%q`, capped)
+	}
+	c.body = fmt.Sprintf(`{"name":"c%d","npe":%d,"duration":%d,"deadline":%q,"site":%q%s}`,
+		c.number, 4+rng.IntN(4), length, w.in(length+rng.IntN(60)), pick(rng, []string{"open", "quay"}), more)
 }
 
 // modification is a change of some fields.
@@ -295,6 +314,13 @@ func (w *world) requestCall(c *call, feature string) {
 	if feature == featureLimit || w.plan.has(featureLimit) && feature != featureJob && rng.IntN(3) == 0 {
 		c.wants.qos = capped
 		fmt.Fprintf(&more, `,"qos":%q`, capped)
+	}
+	if c.wants.qos == "" && (feature == featureCost || w.plan.has(featureCost) && feature != featureJob && rng.IntN(4) == 0) {
+		c.wants.qos, c.features = gentle, append(c.features, featureCost)
+		fmt.Fprintf(&more, `,"qos":%q`, gentle)
+	}
+	if w.plan.has(featureAhead) && feature != featureJob {
+		c.features = append(c.features, featureAhead)
 	}
 	if at != "" {
 		fmt.Fprintf(&more, `,"site":%q`, at)

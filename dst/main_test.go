@@ -22,6 +22,9 @@ var (
 	seeds   = flag.Uint64("dst.seeds", 8, "how many seeds happen")
 	from    = flag.Uint64("dst.from", 1, "the first seed")
 	search  = flag.Uint64("dst.search", 12, "among how many seeds from the one of the table on each planted fault is looked for")
+	workers = flag.Int("dst.workers", 1, "how many processes the seeds are divided among; each runs one goroutine at a time")
+	step    = flag.Uint64("dst.step", 1, "every how many seeds one happens")
+	tell    = flag.String("dst.tell", "", "write what was counted to a file instead of telling it")
 	twice   = flag.Uint64("dst.twice", 3, "how many seeds happen twice, to compare")
 	tracing = flag.Bool("dst.trace", false, "tell everything that happens; with -v")
 )
@@ -110,44 +113,36 @@ func withoutCollection() (again func()) {
 
 // Services live, fail and live again, under every fault, and keep what they promised.
 func TestLives(t *testing.T) {
-	g := newLedger()
-	began, told := time.Now(), time.Now()
-	lived, happened, operations, failed := 0, 0, 0, 0
-	for seed := *from; seed < *from+*seeds && failed < 10; seed++ {
-		o := happen(t, seed, &plant{less: byFlags()}, g)
-		lived, happened, operations = lived+o.lives, happened+o.events, operations+o.operations
-		if o.wrong != nil {
-			failed++
-			small := byFlags()
-			if !*tracing {
-				small = shrink(seed, small, time.Minute, func(seed uint64, l less) bool { return happen(t, seed, &plant{less: l}, newLedger()).wrong != nil })
-			}
-			t.Errorf("seed %d: %.3000s\nrepeat it with: %s\nor, smaller, with: %s", seed, o.wrong.Error(), byFlags().command(seed), small.command(seed))
+	sum := tally{g: newLedger()}
+	began := time.Now()
+	if *workers > 1 {
+		sum.share(t, *workers)
+	} else {
+		sum.live(t)
+	}
+	if *tell != "" {
+		if err := sum.save(*tell); err != nil {
+			t.Fatal(err)
 		}
-		if time.Since(told) > 10*time.Second {
-			told = time.Now()
-			passed := time.Since(began).Seconds()
-			fmt.Fprintf(os.Stderr, "dst: %d of %d seeds, %.1f seeds/s, %d lives, %.0f lives/s, %d failed\n", seed-*from+1, *seeds, float64(seed-*from+1)/passed, lived, float64(lived)/passed, failed)
-		}
+		return
 	}
 	var table strings.Builder
-	if err := g.write(&table); err != nil {
+	if err := sum.g.write(&table); err != nil {
 		t.Fatal(err)
 	}
 	passed := time.Since(began).Seconds()
-	t.Logf("%d lives of %d events, with %d operations of clients, in %.1f s: %.1f seeds/s, %.0f lives/s\n%s", lived, happened, operations, passed, float64(*seeds)/passed, float64(lived)/passed, table.String())
-	if empty := g.empty(); *seeds >= 100 && len(empty) > 0 {
+	t.Logf("%d lives of %d events, with %d operations of clients, in %.1f s: %.1f seeds/s, %.0f lives/s, %.0f events/s\n%s",
+		sum.Lives, sum.Events, sum.Operations, passed, float64(*seeds)/passed, float64(sum.Lives)/passed, float64(sum.Events)/passed, table.String())
+	if empty := sum.g.empty(); *seeds >= 100 && len(empty) > 0 {
 		t.Logf("nothing met: %s", strings.Join(empty, ", "))
 	}
 }
 
-// The same seed has the same happen each time, to the nanosecond. Workflows are left out, whose calls have several steps:
-// those that wait for one batch go on at one instant, and Go's scheduler chooses which does first.
+// The same seed has the same happen each time, to the nanosecond, also on a machine that has other work.
 func TestLivesAreTheSameTwice(t *testing.T) {
 	l := byFlags()
-	l.without = append(l.without, featureWorkflow)
 	for seed := *from; seed < *from+*twice; seed++ {
-		first, second := happen(t, seed, &plant{less: l, whole: true}, newLedger()), happen(t, seed, &plant{less: l, whole: true}, newLedger())
+		first, second := happen(t, seed, &plant{less: l, whole: true}, newLedger()), happen(t, seed, &plant{less: l, whole: true, shaken: true}, newLedger())
 		if slices.Equal(first.trace, second.trace) {
 			continue
 		}

@@ -60,6 +60,7 @@ func (m *media) image() *media {
 type mishap struct {
 	before func() error // with an error nothing is written
 	after  func() error // when all is written; with an error the caller is not told so
+	late   bool         // a database writes it later than the caller is told that the connection is lost
 }
 
 // memory is a journal on a media. What befalls its writes is said by meets, nil for nothing.
@@ -157,15 +158,18 @@ func (s *memory) Last(context.Context) (journal.Position, error) {
 }
 
 func (s *memory) SaveSnapshot(ctx context.Context, at journal.Position, data []byte) error {
-	return s.write(ctx, "snapshot", func() error {
-		if have, kept := s.at(at.Number); !kept || have != at {
-			return berth.Errorf(berth.Conflict, "snapshot", "the journal has no such record %d", at.Number)
-		}
-		delete(s.rotten, at.Number)
-		s.snapshots = slices.DeleteFunc(s.snapshots, func(old journal.Snapshot) bool { return old.Number == at.Number })
-		s.snapshots = append(s.snapshots, journal.Snapshot{Position: at, Data: append([]byte{}, data...)})
-		return nil
-	})
+	return s.write(ctx, "snapshot", func() error { return s.saveSnapshot(at, data) })
+}
+
+// saveSnapshot keeps a snapshot of a record that is there.
+func (m *media) saveSnapshot(at journal.Position, data []byte) error {
+	if have, kept := m.at(at.Number); !kept || have != at {
+		return berth.Errorf(berth.Conflict, "snapshot", "the journal has no such record %d", at.Number)
+	}
+	delete(m.rotten, at.Number)
+	m.snapshots = slices.DeleteFunc(m.snapshots, func(old journal.Snapshot) bool { return old.Number == at.Number })
+	m.snapshots = append(m.snapshots, journal.Snapshot{Position: at, Data: append([]byte{}, data...)})
+	return nil
 }
 
 func (s *memory) Snapshot(_ context.Context, upTo uint64) (found journal.Snapshot, err error) {
@@ -198,27 +202,33 @@ func (s *memory) Begin(context.Context) (journal.Position, error) {
 }
 
 func (s *memory) Compact(ctx context.Context, upTo uint64) error {
-	return s.write(ctx, "compact", func() error {
-		is := func(kept journal.Snapshot) bool { return kept.Number == upTo && !s.rotten[upTo] }
-		if upTo < s.begin.Number || !slices.ContainsFunc(s.snapshots, is) {
-			return berth.Errorf(berth.Conflict, "snapshot", "there is none of record %d", upTo)
-		}
-		begin, _ := s.at(upTo)
-		s.records = slices.Clone(s.records[upTo-s.begin.Number:])
-		s.begin = begin
-		s.snapshots = slices.DeleteFunc(s.snapshots, func(old journal.Snapshot) bool { return old.Number < upTo })
-		return nil
-	})
+	return s.write(ctx, "compact", func() error { return s.compact(upTo) })
+}
+
+// compact drops what is before a record.
+func (m *media) compact(upTo uint64) error {
+	is := func(kept journal.Snapshot) bool { return kept.Number == upTo && !m.rotten[upTo] }
+	if upTo < m.begin.Number || !slices.ContainsFunc(m.snapshots, is) {
+		return berth.Errorf(berth.Conflict, "snapshot", "there is none of record %d", upTo)
+	}
+	begin, _ := m.at(upTo)
+	m.records = slices.Clone(m.records[upTo-m.begin.Number:])
+	m.begin = begin
+	m.snapshots = slices.DeleteFunc(m.snapshots, func(old journal.Snapshot) bool { return old.Number < upTo })
+	return nil
 }
 
 func (s *memory) Found(ctx context.Context, at journal.Position, data []byte) error {
-	return s.write(ctx, "found", func() error {
-		if s.last() != (journal.Position{}) {
-			return berth.Errorf(berth.Conflict, "journal", "it is not empty")
-		}
-		s.begin, s.snapshots = at, []journal.Snapshot{{Position: at, Data: append([]byte{}, data...)}}
-		return nil
-	})
+	return s.write(ctx, "found", func() error { return s.found(at, data) })
+}
+
+// found begins an empty journal behind a place.
+func (m *media) found(at journal.Position, data []byte) error {
+	if m.last() != (journal.Position{}) {
+		return berth.Errorf(berth.Conflict, "journal", "it is not empty")
+	}
+	m.begin, m.snapshots = at, []journal.Snapshot{{Position: at, Data: append([]byte{}, data...)}}
+	return nil
 }
 
 func (s *memory) Size() (int64, error) {

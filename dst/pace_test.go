@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/fnv"
+	"math/rand/v2"
+	"runtime"
 	"testing/synctest"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 // pause returns for how long something takes, up to about a millisecond: it follows from the seed, what it is and
 // when alone, so no source is shared by those who draw.
 func (w *world) pause(what ...string) time.Duration {
+	w.plant.shake()
 	sum := fnv.New64a()
 	var now [16]byte
 	binary.LittleEndian.PutUint64(now[:], w.seed)
@@ -30,6 +33,16 @@ func (w *world) pause(what ...string) time.Duration {
 	x := sum.Sum64()
 	x ^= x >> 32 // the lowest bits of the hash depend on few of its bytes
 	return 20*time.Microsecond + time.Duration(x%uint64(time.Millisecond))
+}
+
+// shake has its caller make way for others, as on a machine that has other work: nothing may come of it.
+func (f *plant) shake() {
+	if !f.shaken {
+		return
+	}
+	for range rand.IntN(4) {
+		runtime.Gosched()
+	}
 }
 
 // moment lets the service do what it does at once.

@@ -31,11 +31,14 @@ const (
 	featureSeries   = "series"
 	featureNotice   = "notice"
 	featureLimit    = "limit"
+	featureAhead    = "ahead"
+	featureCost     = "cost limit"
 )
 
 var features = []string{
 	featureRequest, featureHold, featureConfirm, featureModify, featureExtend, featureCancel, featureCheckIn, featureArray, featureParts,
 	featureLicence, featureJob, featureOffer, featureWorkflow, featureTask, featureDrain, featureCompact, featureSeries, featureNotice, featureLimit,
+	featureAhead, featureCost,
 }
 
 // featureOpen is not drawn by itself: some series are open.
@@ -66,16 +69,21 @@ const (
 	faultStream    = "stream breaks"
 	faultClock     = "clock is off"
 	faultReceiver  = "receiver fails"
+	faultHangs     = "receiver hangs"
+	faultPending   = "late commit"
+	faultLead      = "another leads"
 )
 
 var faults = []string{
 	faultCrash, faultSlowDisk, faultFullDisk, faultBadWrite, faultLostReply, faultRot, faultRefuses, faultLies, faultSilent, faultLate, faultTwice,
-	faultStale, faultForgets, faultNodes, faultStranger, faultRepeat, faultGone, faultStream, faultClock, faultReceiver,
+	faultStale, faultForgets, faultNodes, faultStranger, faultRepeat, faultGone, faultStream, faultClock, faultReceiver, faultHangs,
+	faultPending, faultLead,
 }
 
 // plan is what a seed switches on.
 type plan struct {
-	disk          bool // SQLite on a disk that forgets, else memory
+	disk          bool // SQLite on a disk that forgets
+	shared        bool // a database that servers share; else memory
 	lives         int
 	eventsPerLife int
 	stepsPerLife  int
@@ -105,6 +113,8 @@ func newPlan(rng *rand.Rand) *plan {
 			p.faults, p.on[f] = append(p.faults, f), true
 		}
 	}
+	p.shared = !p.disk && rng.IntN(4) == 0 || p.on[faultLead]
+	p.disk = p.disk && !p.shared
 	return p
 }
 

@@ -3,6 +3,7 @@ package dst
 import (
 	"net/http"
 
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
@@ -13,14 +14,20 @@ import (
 type plant struct {
 	less  less // what of the seed is left out
 	whole bool // the trace has every record
-	wrap  func(journal.Store) journal.Store
-	serve func(h http.Handler, life int) http.Handler
+	// shaken has goroutines make way for one another by chance, wherever something takes its time.
+	shaken bool
+	wrap   func(journal.Store) journal.Store
+	serve  func(h http.Handler, life int) http.Handler
 	// hears is what the service hears of a booking, and sees what it sees of a site.
 	hears func(p *port, want *site.Reservation, o site.Outcome, err error) (site.Outcome, error)
 	sees  func(p *port, s *site.State) *site.State
 	skips func(p *port, name site.Name) bool
 	// swallows is what the service hears of a change that the site never does.
 	swallows func(p *port, want *site.Reservation) (site.Outcome, bool)
+	// config is what the service is configured as instead.
+	config func(c engine.Config) engine.Config
+	// blind has a server that is cut off from the journal go on as if it led.
+	blind bool
 	// told is what sends notices.
 	told func(m service.Messenger, life int) service.Messenger
 }
@@ -60,6 +67,20 @@ func (f *plant) changed(p *port, want *site.Reservation) (site.Outcome, bool) {
 		return site.Outcome{}, false
 	}
 	return f.swallows(p, want)
+}
+
+func (f *plant) configured(c engine.Config) engine.Config {
+	if f.config == nil {
+		return c
+	}
+	return f.config(c)
+}
+
+func (f *plant) leads(of func() error) func() error {
+	if f.blind {
+		return nil
+	}
+	return of
 }
 
 func (f *plant) messages(m service.Messenger, life int) service.Messenger {

@@ -251,6 +251,38 @@ func overtaken() *plant {
 	}}
 }
 
+// toOneAlone has a notice go to one of the receivers of a user alone.
+func toOneAlone() *plant {
+	return &plant{told: func(m service.Messenger, _ int) service.Messenger {
+		return messenger{m, func(m service.Messenger, ctx context.Context, hook *service.Hook, o *service.Owed) service.Sent {
+			if hook.ID > newReceivers()[1].id {
+				return service.Sent{Status: http.StatusOK}
+			}
+			return m.Send(ctx, hook, o)
+		}}
+	}}
+}
+
+// keepsOthersWaiting has one notice at a time be sent, and waits for an answer for as long as there is none.
+func keepsOthersWaiting() *plant {
+	return &plant{told: func(m service.Messenger, _ int) service.Messenger {
+		turn := make(chan struct{}, 1)
+		return messenger{m, func(m service.Messenger, ctx context.Context, hook *service.Hook, o *service.Owed) service.Sent {
+			select {
+			case turn <- struct{}{}:
+				defer func() { <-turn }()
+			case <-ctx.Done():
+				return service.Sent{Words: "it is over"}
+			}
+			sent := m.Send(ctx, hook, o)
+			for sent.Status == 0 && ctx.Err() == nil {
+				sent = m.Send(ctx, hook, o)
+			}
+			return sent
+		}}
+	}}
+}
+
 // older is a journal whose snapshots have the data of the ones before.
 type older struct{ journal.Store }
 

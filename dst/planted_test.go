@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/journaltest"
 	"github.com/berth-hpc/berth/site"
@@ -24,10 +25,10 @@ type plantedFault struct {
 
 // planted are faults that a service could have, each with a seed that finds it.
 var planted = []plantedFault{
-	{about: "an answer comes before its record is durable", seed: 15, plant: func() *plant {
+	{about: "an answer comes before its record is durable", seed: 16, plant: func() *plant {
 		return &plant{wrap: func(s journal.Store) journal.Store { return &journaltest.Early{Store: s} }}
 	}},
-	{about: "an effect is settled before its site has said so", seed: 12, plant: func() *plant {
+	{about: "an effect is settled before its site has said so", seed: 13, plant: func() *plant {
 		believed, n := map[string]site.Booking{}, 0
 		return &plant{
 			hears: func(p *port, want *site.Reservation, o site.Outcome, err error) (site.Outcome, error) {
@@ -65,7 +66,7 @@ var planted = []plantedFault{
 		return &plant{wrap: func(s journal.Store) journal.Store { return oneOff{s} }}
 	}},
 	{about: "an event is left out", seed: 1, plant: eventLeftOut},
-	{about: "a reservation of a promise that is over is not taken down", seed: 51, plant: func() *plant {
+	{about: "a reservation of a promise that is over is not taken down", seed: 61, plant: func() *plant {
 		gone := map[string]bool{}
 		return &plant{
 			skips: func(_ *port, name site.Name) bool {
@@ -78,45 +79,75 @@ var planted = []plantedFault{
 			},
 		}
 	}},
-	{about: "an older snapshot is taken for the newest", seed: 3, plant: func() *plant {
+	{about: "an older snapshot is taken for the newest", seed: 4, plant: func() *plant {
 		return &plant{wrap: func(s journal.Store) journal.Store { return older{s} }}
 	}},
-	{about: "a server that no longer leads writes", seed: 1, plant: unfenced},
-	{about: "an event is told again after a restart", seed: 1, plant: eventAgain},
-	{about: "a hold that has expired is confirmed", seed: 13, plant: revived},
+	{about: "a server that no longer leads writes", seed: 3, plant: unfenced},
+	{about: "an event is told again after a restart", seed: 6, plant: eventAgain},
+	{about: "a hold that has expired is confirmed", seed: 33, plant: revived},
 	{about: "a no-show is not given back", seed: 5, plant: func() *plant {
 		return rewriting(http.MethodPost, "/v1/requests", func(body []byte) []byte { return ofNoShow.ReplaceAll(body, nil) })
 	}},
-	{about: "a modification loses the licence", seed: 6, plant: func() *plant {
+	{about: "a modification loses the licence", seed: 7, plant: func() *plant {
 		return rewriting(http.MethodPatch, "", func(body []byte) []byte {
 			return bytes.Replace(body, []byte("{"), []byte(`{"software":null,"licences":null,`), 1)
 		})
 	}},
 	{about: "a member of an array is doubled", seed: 5, plant: doubled},
 	{about: "an occurrence of a series is given back at a restart", seed: 1, plant: skipsOccurrence},
-	{about: "an open series ends at a restart", seed: 8, plant: endsOpenSeries},
+	{about: "an open series ends at a restart", seed: 9, plant: endsOpenSeries},
 	{about: "a call that is repeated while it is under way is decided twice", seed: 2, plant: decidedTwice},
-	{about: "a limit is not asked for by an extension", seed: 77, says: "allows", plant: func() *plant {
+	{about: "a limit is not asked for by an extension", seed: 83, says: "allows", plant: func() *plant {
 		return unlimited(func(r *http.Request, _ []byte) bool { return strings.HasSuffix(r.URL.Path, "/extend") })
 	}},
-	{about: "a limit is not asked for by a modification", seed: 170, says: "allows", plant: func() *plant {
+	{about: "a limit is not asked for by a modification", seed: 256, says: "allows", plant: func() *plant {
 		return unlimited(func(r *http.Request, _ []byte) bool { return r.Method == http.MethodPatch })
 	}},
 	{about: "a limit is not asked for by an array", seed: 19, says: "allows", plant: func() *plant { return unlimited(asksFor("/v1/requests", `"array"`)) }},
-	{about: "a limit is not asked for by a hold", seed: 19, says: "allows", plant: func() *plant { return unlimited(asksFor("/v1/requests", `"hold"`)) }},
+	{about: "a limit is not asked for by a hold", seed: 37, says: "allows", plant: func() *plant { return unlimited(asksFor("/v1/requests", `"hold"`)) }},
 	{about: "a limit is not asked for by a series", seed: 11, says: "allows", plant: func() *plant { return unlimited(asksFor("/v1/series", "")) }},
 	{about: "the reservations of others are cancelled", seed: 2, plant: func() *plant {
 		return promoting(func(r *http.Request) bool {
 			return r.Method == http.MethodDelete && strings.HasPrefix(r.URL.Path, "/v1/reservations/")
 		})
 	}},
-	{about: "a change is settled that its site has not made", seed: 76, plant: changeUnmade},
-	{about: "a task of a promise that was given back runs", seed: 69, plant: runsOn, says: "the task"},
-	{about: "a compaction drops a promise", seed: 5, plant: droppedByCompaction},
-	{about: "a read answers from before a write that was acknowledged", seed: 2, plant: staleReads, says: "not linearizable"},
+	{about: "a change is settled that its site has not made", seed: 87, plant: changeUnmade},
+	{about: "a task of a promise that was given back runs", seed: 156, plant: runsOn, says: "the task"},
+	{about: "a compaction drops a promise", seed: 8, plant: droppedByCompaction},
+	{about: "a read answers from before a write that was acknowledged", seed: 5, plant: staleReads, says: "not linearizable"},
 	{about: "an answer was never recorded", seed: 5, plant: unrecorded, says: "not linearizable"},
 	{about: "a notice is lost by a crash", seed: 8, plant: noticeLost},
 	{about: "a notice overtakes the one before", seed: 7, plant: overtaken},
+	{about: "a notice goes to one of two receivers alone", seed: 7, plant: toOneAlone},
+	{about: "a receiver that hangs keeps others waiting", seed: 8, plant: keepsOthersWaiting, says: "wait"},
+	{about: "more is promised ahead than may be", seed: 4, says: "s ahead", plant: func() *plant {
+		return &plant{config: func(c engine.Config) engine.Config {
+			c.Ahead = nil
+			return c
+		}}
+	}},
+	{about: "a change of a series is made to its first two occurrences alone", seed: 3, says: "of series", plant: func() *plant {
+		return rewriting(http.MethodPost, "/modify", func(body []byte) []byte { return bytes.Replace(body, []byte("}"), []byte(`,"to":2}`), 1) })
+	}},
+	{about: "a server that was cut off goes on to tell sites", seed: 30, says: "leads no more", plant: func() *plant { return &plant{blind: true} }},
+	{about: "a lost connection is taken for a commit", seed: 2, plant: func() *plant {
+		return &plant{wrap: func(s journal.Store) journal.Store {
+			if of, is := s.(*shared); is {
+				return hopeful{of}
+			}
+			return s
+		}}
+	}},
+}
+
+// hopeful takes a connection that was lost for a commit.
+type hopeful struct{ *shared }
+
+func (s hopeful) Append(ctx context.Context, records ...journal.Record) error {
+	if err := s.shared.Append(ctx, records...); !journal.CanRetry(err) {
+		return err
+	}
+	return nil
 }
 
 // oneOff says of a snapshot that it is of the record before.

@@ -2,6 +2,7 @@ package dst
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,9 @@ import (
 
 // receiver is what a user has notices sent to. It outlives the service, and knows by what arrives alone.
 type receiver struct {
+	user, id string
+	hangs    bool // it never answers, where receivers hang
+
 	mu     sync.Mutex
 	from   berth.Time // since when what happens to reservations of the user is told; 0 if it is not
 	tries  map[uint64]int
@@ -24,62 +28,103 @@ type receiver struct {
 	before map[uint64]bool
 }
 
-// receiverOf is the user who is told, and hookID the receiver's id.
-const (
-	receiverOf = "alice"
-	hookID     = "00000000000000aa"
-)
-
-func newReceiver() *receiver {
-	return &receiver{tries: map[uint64]int{}, came: map[string][]uint64{}, kinds: map[string]map[notice.Kind]uint64{}, before: map[uint64]bool{}}
+// newReceivers returns those that there are: two of one user, and one that hangs of another.
+func newReceivers() (all []*receiver) {
+	for i, user := range []string{"alice", "bob", "alice"} {
+		all = append(all, &receiver{
+			user: user, id: fmt.Sprintf("%015xa", i+1), hangs: user == "bob",
+			tries: map[uint64]int{}, came: map[string][]uint64{}, kinds: map[string]map[notice.Kind]uint64{}, before: map[uint64]bool{},
+		})
+	}
+	return all
 }
 
-// attach has notices sent in a life, and makes the receiver known if it is not.
+// hear has notices sent in a life.
+func (w *world) hear(l *life) {
+	l.host.SendNotices(w.plant.messages(delivering{l}, w.lives))
+	for _, r := range w.hearing {
+		r.attach(l)
+	}
+}
+
+// owed returns an error while notices wait that are not told.
+func (w *world) owed(l *life) (err error) {
+	for _, r := range w.hearing {
+		err = errors.Join(err, r.owed(l))
+	}
+	return err
+}
+
+// told returns what was not told, and what was told in another order than it happened in.
+func (w *world) told(list []service.Reservation) (err error) {
+	for _, r := range w.hearing {
+		err = errors.Join(err, r.check(list, r.hangs && w.plan.has(faultHangs)))
+	}
+	return err
+}
+
+// attach makes the receiver known if it is not.
 func (r *receiver) attach(l *life) {
-	l.host.SendNotices(l.w.plant.messages(delivering{r, l}, l.w.lives))
 	ctx := context.Background()
-	by := service.Principal{User: receiverOf, Role: service.User}
+	by := service.Principal{User: r.user, Role: service.User}
 	known, err := l.host.Hooks(ctx, by)
-	if err != nil || len(known) > 0 {
+	if err != nil || slices.ContainsFunc(known, func(h service.HookView) bool { return h.ID == r.id }) {
 		return
 	}
 	var all []notice.Kind
 	for _, k := range notice.Kinds() {
 		all = append(all, k.Kind)
 	}
-	if hook, err := l.host.AddHook(ctx, service.Ask{By: by}, service.Hook{ID: hookID, Form: service.WebhookForm, Kinds: all, Starts: 900, Ends: 600, Unused: 600}); err == nil {
+	if hook, err := l.host.AddHook(ctx, service.Ask{By: by}, service.Hook{ID: r.id, Form: service.WebhookForm, Kinds: all, Starts: 900, Ends: 600, Unused: 600}); err == nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.from = hook.Created
 	}
 }
 
-// delivering brings notices to the receiver for as long as a life lasts.
-type delivering struct {
-	r *receiver
-	l *life
-}
+// delivering brings notices to receivers for as long as a life lasts.
+type delivering struct{ l *life }
 
 // fails is how often a notice fails at most: the next tries come five minutes and half an hour behind the first.
 const fails = 2
 
-func (d delivering) Send(_ context.Context, _ *service.Hook, o *service.Owed) service.Sent {
-	about := fmt.Sprint(o.Number)
-	time.Sleep(d.l.w.pause("notice", about))
+// answersWithin is for how long an answer of a receiver is waited for.
+const answersWithin = 15 * time.Second
+
+func (d delivering) Send(ctx context.Context, hook *service.Hook, o *service.Owed) service.Sent {
+	w := d.l.w
+	at := slices.IndexFunc(w.hearing, func(r *receiver) bool { return r.id == hook.ID })
+	if at < 0 {
+		return service.Sent{Words: "there is no such receiver", Final: true}
+	}
+	r, about := w.hearing[at], fmt.Sprint(o.Number)
+	time.Sleep(w.pause("notice", hook.ID, about))
 	if !d.l.step() {
 		return service.Sent{Words: "the power has failed"}
 	}
-	d.r.mu.Lock()
-	d.r.tries[o.Number]++
-	failed := d.l.w.plan.has(faultReceiver) && !d.l.isCalm() && d.r.tries[o.Number] <= fails && d.l.w.pause("receiver", about)%3 == 0
-	d.r.mu.Unlock()
+	d.l.mustLead("a notice")
+	if r.hangs && w.plan.has(faultHangs) {
+		d.l.meet(faultHangs)
+		if w.pause("hangs", about)%2 == 0 {
+			r.take(o) // and its answer is lost
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(answersWithin + w.pause("hangs", about)):
+		}
+		return service.Sent{Words: "the receiver does not answer"}
+	}
+	r.mu.Lock()
+	r.tries[o.Number]++
+	failed := w.plan.has(faultReceiver) && !d.l.isCalm() && r.tries[o.Number] <= fails && w.pause("receiver", hook.ID, about)%3 == 0
+	r.mu.Unlock()
 	if failed {
 		d.l.meet(faultReceiver)
 		return service.Sent{Status: 500, Words: "the receiver fails"}
 	}
-	d.r.take(o)
+	r.take(o)
 	d.l.note(featureNotice)
-	time.Sleep(d.l.w.pause("notice", about, "answer"))
+	time.Sleep(w.pause("notice", hook.ID, about, "answer"))
 	return service.Sent{Status: 200}
 }
 
@@ -101,13 +146,13 @@ func (r *receiver) take(o *service.Owed) {
 
 // owed returns an error while notices wait that are not told.
 func (r *receiver) owed(l *life) error {
-	if !l.w.plan.has(featureNotice) {
+	if !l.w.plan.has(featureNotice) || r.hangs && l.w.plan.has(faultHangs) {
 		return nil
 	}
-	hooks, err := l.host.Hooks(context.Background(), service.Principal{User: receiverOf, Role: service.User})
+	hooks, err := l.host.Hooks(context.Background(), service.Principal{User: r.user, Role: service.User})
 	for i := range hooks {
-		if err == nil && hooks[i].Owed > 0 {
-			err = fmt.Errorf("%d notices wait", hooks[i].Owed)
+		if err == nil && hooks[i].ID == r.id && hooks[i].Owed > 0 {
+			err = fmt.Errorf("%d notices for %s wait", hooks[i].Owed, r.user)
 		}
 	}
 	return err
@@ -121,16 +166,16 @@ var told = map[service.State][]notice.Kind{
 }
 
 // check returns what was not told, and what was told in another order than it happened in.
-func (r *receiver) check(list []service.Reservation) error {
+func (r *receiver) check(list []service.Reservation, hanging bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range list {
 		of := &list[i]
-		if r.from == 0 || of.Created <= r.from || of.Request.User != receiverOf || of.Request.IsJob() || of.State == service.Pending || !strings.HasPrefix(of.Request.Name, "c") {
+		if r.from == 0 || hanging || of.Created <= r.from || of.Request.User != r.user || of.Request.IsJob() || of.State == service.Pending || !strings.HasPrefix(of.Request.Name, "c") {
 			continue
 		}
 		if !slices.ContainsFunc(told[of.State], func(k notice.Kind) bool { return r.kinds[of.ID][k] > 0 }) {
-			return fmt.Errorf("%s is %s, and its user was told %v", of.ID, of.State, r.kinds[of.ID])
+			return fmt.Errorf("%s is %s, and its user was told %v by receiver %s", of.ID, of.State, r.kinds[of.ID], r.id)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.came)) {

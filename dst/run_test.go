@@ -19,7 +19,7 @@ import (
 func (w *world) run() {
 	for n := range w.plan.lives {
 		last := n == w.plan.lives-1
-		if err := w.begin(); err != nil {
+		if err := w.begin(last); err != nil {
 			w.fault("the service does not start: %w", err)
 			break
 		}
@@ -32,12 +32,17 @@ func (w *world) run() {
 			w.live(last)
 		}
 		w.finish()
-		w.record("the journal: %s", w.audit())
+		w.record("the journal: %s", w.audit(last))
 		if len(w.wrong) > 0 {
 			break
 		}
 	}
+	w.retire()
+	time.Sleep(slowest) // calls to sites come back
 }
+
+// slowest is longer than a call to a site may take.
+const slowest = 10 * time.Minute
 
 // live is what happens in one life.
 func (w *world) live(last bool) {
@@ -53,13 +58,47 @@ func (w *world) live(last bool) {
 		if l.isDead() || len(w.wrong) > 0 {
 			return
 		}
+		if l.isUsurped() {
+			w.cutOff()
+			return
+		}
+		if w.former != nil && w.driver.IntN(8) == 0 {
+			w.retire()
+		}
 		w.events++
 		w.next(last)
 	}
-	if l.isDead() || len(w.wrong) > 0 || !last && w.driver.IntN(2) == 0 {
+	w.retire()
+	if l.isDead() || l.isUsurped() || len(w.wrong) > 0 || !last && w.driver.IntN(2) == 0 {
 		return
 	}
 	w.settle()
+}
+
+// cutOff is what happens to a service that does not reach the journal any more, until another one may lead: clients ask it in vain.
+func (w *world) cutOff() {
+	for passed := time.Duration(0); passed < waitTime; passed += time.Second {
+		if !w.life.isDead() {
+			w.together(1 + w.driver.IntN(2))
+		}
+		time.Sleep(time.Second + w.pause("cut off"))
+	}
+}
+
+// retire has the service that was cut off reach the journal again, where it learns that another one leads, and end.
+func (w *world) retire() {
+	l := w.former
+	if l == nil {
+		return
+	}
+	w.former = nil
+	s := l.store.(*shared)
+	s.back()
+	time.Sleep(w.pause("renews", "the lease") * 1000) // up to a second: a batch that waits is tried every second
+	s.lose()
+	time.Sleep(1100*time.Millisecond + w.pause("retires"))
+	w.end(l)
+	w.record("retired")
 }
 
 // next has one thing happen.
@@ -80,9 +119,9 @@ func (w *world) next(last bool) {
 	}
 }
 
-// within checks what clients know of what is promised by now, where a QOS has limits.
+// within checks what clients know of what is promised by now, where a QOS has limits or what may be promised ahead has.
 func (w *world) within() {
-	if l := w.life; w.plan.has(featureLimit) && !l.isDead() {
+	if l := w.life; (w.plan.has(featureLimit) || w.plan.has(featureAhead)) && !l.isDead() {
 		list, err := w.list()
 		if err == nil {
 			err = w.claims(list)
@@ -135,11 +174,26 @@ func (w *world) misfortune(fault string) {
 		if l.lost = 1; disk != nil {
 			disk.FailSyncs(1)
 		}
+	case faultPending:
+		l.late = 1 + rng.IntN(2)
 	}
 	l.mu.Unlock()
 	switch fault {
-	case faultCrash, faultSlowDisk, faultRepeat, faultGone, faultReceiver:
+	case faultCrash, faultSlowDisk, faultRepeat, faultGone, faultReceiver, faultHangs:
 		return // elsewhere
+	case faultPending:
+		if !w.plan.shared {
+			return
+		}
+	case faultLead:
+		k, is := w.kept.(*inDatabase)
+		if !is || l.last || w.former != nil || rng.IntN(2) > 0 {
+			return
+		}
+		k.db.expire(false)
+		l.mu.Lock()
+		l.usurped = true
+		l.mu.Unlock()
 	case faultRot:
 		k, is := w.kept.(*inMemory)
 		if !is || !k.media.rot() {
@@ -205,7 +259,7 @@ const bound = 3600
 func (w *world) settle() {
 	l := w.life
 	l.mu.Lock()
-	l.calm, l.full, l.failing, l.lost, l.slow = true, false, 0, 0, 0
+	l.calm, l.full, l.failing, l.lost, l.late, l.slow = true, false, 0, 0, 0, 0
 	l.mu.Unlock()
 	if disk := w.disk(); disk != nil {
 		disk.Room(-1)
@@ -228,9 +282,10 @@ func (w *world) settle() {
 		if l.isDead() {
 			return
 		}
-		if wrong = errors.Join(w.inLine(), w.receiver.owed(l)); wrong == nil {
+		if wrong = errors.Join(w.inLine(), w.owed(l)); wrong == nil {
 			break
 		}
+		w.record("not yet: %v", wrong)
 	}
 	if l.isDead() {
 		return
@@ -248,7 +303,7 @@ func (w *world) settle() {
 	list, err := w.list()
 	if err == nil {
 		w.lookAtAll(list)
-		err = errors.Join(w.watcher.check(list), w.claims(list), w.receiver.check(list), w.nothingRuns(list), w.turns())
+		err = errors.Join(w.watcher.check(list), w.claims(list), w.told(list), w.nothingRuns(list), w.turns())
 	}
 	if err != nil && !l.isDead() {
 		w.fault("%w", err)

@@ -71,6 +71,9 @@ func asked[T any](r *reach, op, about string, call func(s *fake.Site) (T, error)
 	if !r.life.step() {
 		return answer, gone
 	}
+	if op != "describe" && op != "observe" {
+		r.life.mustLead(op + " at " + r.port.name)
+	}
 	r.port.turn.Lock()
 	r.port.fake.Advance(r.life.w.now())
 	answer, err = call(r.port.fake)

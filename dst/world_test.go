@@ -23,6 +23,7 @@ import (
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/journal/sqlite/lossy"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/fake"
@@ -45,21 +46,23 @@ type world struct {
 	kept   keeping
 	offset atomic.Int64 // of the clock of the machine, in nanoseconds
 	life   *life
+	former *life // the one before, cut off from the journal, which another server leads now; nil if there is none
 	lives  int
 	events int
 
-	mu       sync.Mutex // of what clients hear
-	calls    []*call    // in the order in which they were made
-	ids      []string
-	offers   []string
-	offered  map[string]*call // by offer
-	made     map[string]*call // by reservation
-	series   []string
-	flows    []string
-	tasked   []string // reservations in which something is to run
-	watcher  *watcher
-	receiver *receiver
-	looked   []*look // in the order in which they were asked
+	mu      sync.Mutex // of what clients hear
+	calls   []*call    // in the order in which they were made
+	ids     []string
+	offers  []string
+	offered map[string]*call // by offer
+	made    map[string]*call // by reservation
+	series  []string
+	flows   []string
+	tasked  []string // reservations in which something is to run
+	watcher *watcher
+	hearing []*receiver
+	places  map[string][]berth.Allotment // where each promise was when it was seen first
+	looked  []*look                      // in the order in which they were asked
 
 	trace  []string // what happened, a line each
 	ledger *ledger
@@ -98,7 +101,10 @@ type life struct {
 	full    bool // the disk is
 	failing int  // writes that fail
 	lost    int  // writes that are done, and said to have failed
+	late    int  // writes that a database commits when the connection is lost already
 	slow    time.Duration
+	last    bool            // no other one follows
+	usurped bool            // another server leads
 	did     map[string]bool // features that were answered well
 	met     map[string]bool // faults that happened
 	said    []error         // what the service has told of that it never should
@@ -106,6 +112,7 @@ type life struct {
 
 // step counts one thing that the service does to the world, and reports whether it is still alive.
 func (l *life) step() bool {
+	l.w.plant.shake()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.steps > 0 {
@@ -121,6 +128,19 @@ func (l *life) isDead() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dead
+}
+
+func (l *life) isUsurped() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.usurped
+}
+
+// mustLead has it be a fault that something is done to the world by a service while another one leads.
+func (l *life) mustLead(what string) {
+	if l.w.life != l && l.isUsurped() {
+		l.w.fault("%s by a server that leads no more", what)
+	}
 }
 
 func (l *life) isCalm() bool {
@@ -151,8 +171,15 @@ func (l *life) note(feature string) {
 var errPower = errors.New("the power has failed")
 
 // meets is what befalls a write of the journal in memory.
-func (l *life) meets(string) mishap {
+func (l *life) meets(what string) mishap {
+	l.mu.Lock()
+	late := l.late > 0 && what == "append"
+	if late {
+		l.late--
+	}
+	l.mu.Unlock()
 	return mishap{
+		late: late,
 		before: func() error {
 			if !l.step() {
 				return errPower
@@ -199,6 +226,19 @@ func (k *inMemory) fall(_ *life, store journal.Store) error {
 	k.media = k.media.image()
 	return err
 }
+
+// inDatabase keeps it in a database, which several servers may share.
+type inDatabase struct{ db *database }
+
+func (k *inDatabase) open(l *life) (journal.Store, error) {
+	s, err := k.db.take(l.meets)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (k *inDatabase) fall(_ *life, store journal.Store) error { return store.Close() }
 
 // onDisk keeps it in SQLite, on a disk that forgets what was not synced.
 type onDisk struct {
@@ -261,7 +301,7 @@ func (w *world) now() berth.Time { return berth.Time(time.Now().Unix()) }
 // newWorld draws what a seed is about.
 func newWorld(t *testing.T, seed uint64, keys *keyring, p *plant, l *ledger) *world {
 	t.Helper()
-	w := &world{t: t, seed: seed, keys: keys, plant: p, ledger: l, offered: map[string]*call{}, made: map[string]*call{}, receiver: newReceiver()}
+	w := &world{t: t, seed: seed, keys: keys, plant: p, ledger: l, offered: map[string]*call{}, made: map[string]*call{}, hearing: newReceivers(), places: map[string][]berth.Allotment{}}
 	var err error
 	if w.tokens, err = token.Open(keys.folder, "operator", w.now()); err != nil {
 		t.Fatal(err)
@@ -273,11 +313,20 @@ func newWorld(t *testing.T, seed uint64, keys *keyring, p *plant, l *ledger) *wo
 	if w.plan.disk {
 		w.kept = &onDisk{folder: t.TempDir(), rng: w.draw("disk")}
 	}
+	if w.plan.shared {
+		w.kept = &inDatabase{newDatabase()}
+	}
 	w.config = engine.Config{Sites: []berth.Site{
 		{Name: "open", Pools: []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Early}}},
 		{Name: "licensed", Pools: []berth.Pool{{Name: "p", PEs: 16, Binding: berth.Late}}, Software: []berth.Software{{Name: "solver", Licences: 2}}},
 	}}
 	w.config.Limits = cappedLimits()
+	if w.plan.has(featureAhead) {
+		w.config.Ahead = policy.Ahead{{Beyond: aheadBeyond, Share: aheadShare}}
+	}
+	if w.plan.has(featureCost) {
+		w.config.Limits = append(w.config.Limits, gentleLimits()...)
+	}
 	w.port("harbour", fake.Nodes(4, 4), site.UnitNode, berth.Early)
 	w.port("quay", fake.Nodes(3, 2), site.UnitCore, berth.Late)
 	w.watcher = newWatcher(w)
@@ -285,9 +334,9 @@ func newWorld(t *testing.T, seed uint64, keys *keyring, p *plant, l *ledger) *wo
 }
 
 // begin starts a life.
-func (w *world) begin() error {
+func (w *world) begin(last bool) error {
 	w.lives++
-	l := &life{w: w, steps: -1, did: map[string]bool{}, met: map[string]bool{}}
+	l := &life{w: w, last: last, steps: -1, did: map[string]bool{}, met: map[string]bool{}}
 	l.ctx, l.leave = context.WithCancel(context.Background())
 	if w.plan.has(faultCrash) && w.driver.IntN(4) > 0 {
 		l.steps = 1 + w.driver.IntN(w.plan.stepsPerLife)
@@ -302,11 +351,11 @@ func (w *world) begin() error {
 		return err
 	}
 	l.store = store
-	last, err := store.Last(l.ctx)
+	end, err := store.Last(l.ctx)
 	if err != nil {
 		return err
 	}
-	l.began = last.Number
+	l.began = end.Number
 	began := time.Now()
 	managers := map[string]service.Manager{}
 	for _, p := range w.ports {
@@ -314,8 +363,13 @@ func (w *world) begin() error {
 			Kind: "fake", Adapter: p.adapter(l), Layout: p.layout, Every: p.every, Horizon: horizon, GiveUpAfter: w.plan.giveUp,
 		}
 	}
+	var leads func() error
+	if s, is := store.(*shared); is {
+		leads = w.plant.leads(s.leads)
+	}
 	l.host, err = service.Open(context.Background(), service.Options{
-		Config: w.config, Journal: paced(l, w.plant.journal(store)), Version: "test", SnapshotEvery: w.plan.snapshotEvery, Keep: w.plan.keep,
+		Leads:  leads,
+		Config: w.plant.configured(w.config), Journal: paced(l, w.plant.journal(store)), Version: "test", SnapshotEvery: w.plan.snapshotEvery, Keep: w.plan.keep,
 		Managers: managers, Log: slog.New(&listening{l}),
 		Clock: w.clock, Monotonic: func() time.Duration { return time.Since(began) }, Uptime: func() (string, time.Duration) { return "", 0 },
 	})
@@ -325,28 +379,43 @@ func (w *world) begin() error {
 		}
 		return err
 	}
-	l.handler = w.plant.answers(api.New(api.Options{Service: l.host, Tokens: w.tokens}), w.lives)
+	l.handler = w.plant.answers(api.New(api.Options{Service: l.host, Tokens: w.tokens, Heartbeat: time.Hour}), w.lives)
 	synctest.Wait()
 	w.watcher.attach(l)
 	if w.plan.has(featureNotice) {
-		w.receiver.attach(l)
+		w.hear(l)
 	}
 	synctest.Wait()
 	return nil
 }
 
-// finish ends a life, by a loss of power if it is dead.
+// finish ends a life, by a loss of power if it is dead. What is cut off from the journal goes on beside the next one.
 func (w *world) finish() {
-	l := w.life
+	w.watcherLeaves()
+	w.retire()
+	if l := w.life; l.isUsurped() && !l.isDead() {
+		l.asking.Wait()
+		w.former = l
+		return
+	}
+	w.end(w.life)
+}
+
+// watcherLeaves has the client that follows the events leave, whose connections to what has ended or is cut off are gone.
+func (w *world) watcherLeaves() {
+	w.life.leave()
+	w.watcher.detach()
+}
+
+// end ends a life that its clients have left.
+func (w *world) end(l *life) {
+	l.leave()
 	if l.host != nil {
-		l.leave()
-		if err := l.host.Close(); err != nil && !l.isDead() && !journal.CanRetry(err) { // a disk may fail to the end
+		if err := l.host.Close(); err != nil && !l.isDead() && !l.usurped && !journal.CanRetry(err) { // a disk may fail to the end
 			w.fault("closing the service: %w", err)
 		}
 	}
-	l.leave()
 	l.asking.Wait()
-	w.watcher.detach()
 	if err := w.kept.fall(l, l.store); err != nil {
 		w.fault("closing the journal: %w", err)
 	}
@@ -386,6 +455,9 @@ func (s *listening) Handle(_ context.Context, r slog.Record) error {
 	})
 	if *tracing {
 		s.life.w.t.Log("    log: ", text.String())
+	}
+	if lost := s.life.isUsurped() && r.Message == "the journal cannot go on"; lost {
+		return nil
 	}
 	if r.Level < slog.LevelError || s.life.isDead() || strings.HasPrefix(r.Message, "the clock is not believed") {
 		return nil
