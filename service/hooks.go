@@ -109,6 +109,13 @@ func (o *Owed) Next() (berth.Time, bool) {
 	return notice.Next(o.Tries[o.Since].At, n, o.Number)
 }
 
+// waits reports whether a notice was tried, so that the next try is at its time. One that was tried at a time that the clock has
+// not reached, since it was set back, waits for nothing: it would for as long as that.
+func (o *Owed) waits(now berth.Time) bool {
+	n := len(o.Tries)
+	return n > o.Since && o.Tries[n-1].At <= now
+}
+
 const (
 	// mostOwed is how many notices wait for a hook: a day of many. Those beyond are told as a gap.
 	mostOwed = 10_000

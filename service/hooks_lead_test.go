@@ -58,3 +58,33 @@ func TestWhoMayHaveLostTheLeaseSendsNothing(t *testing.T) {
 		w.want("it leads again", "h granted a confirmed")
 	})
 }
+
+// A clock that is set back does not keep back what was tried, or happened, at times that it has not reached.
+func TestNoticesDoNotWaitForAClockThatWasSetBack(t *testing.T) {
+	inHooked(t, func(t *testing.T, w *hooked) {
+		accept := func() {
+			if err := w.host.AcceptClock(t.Context(), root); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.off.Store(int64(24 * time.Hour))
+		w.pass(time.Minute)
+		accept()
+		w.add(ann, service.Hook{ID: "h"}, notice.Granted, notice.Cancelled)
+		w.post.says = func(context.Context, *service.Hook, *service.Owed) service.Sent {
+			return service.Sent{Words: "not now"}
+		}
+		w.reserve(ann, "a", 1000)
+		w.want("it fails first", "h granted a confirmed failed")
+		w.post.says = nil
+		w.off.Store(0)
+		w.pass(time.Minute)
+		accept()
+		w.pass(time.Minute)
+		if _, err := w.host.Release(t.Context(), ann, "a"); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Hour)
+		w.want("within the hour", "h granted a confirmed", "h cancelled a cancelled")
+	})
+}

@@ -153,7 +153,7 @@ func (c *courier) begin() time.Duration {
 		if r.hook.Disabled != "" {
 			continue
 		}
-		if r.rest > now {
+		if r.rest > now && r.rest <= now.Add(mostRest) { // else the clock was set back
 			wait = min(wait, r.rest.Sub(now))
 			continue
 		}
@@ -182,7 +182,7 @@ func (c *courier) beginAt(id string, r *receiver, now berth.Time) berth.Duration
 			blocked[about] = true
 			continue
 		}
-		if at, _ := o.Next(); at > now {
+		if at, _ := o.Next(); at > now && o.waits(now) {
 			blocked[about] = true
 			wait = min(wait, at.Sub(now))
 			continue

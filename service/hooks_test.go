@@ -67,6 +67,7 @@ type hooked struct {
 	shut func()
 	// leads, if it is not nil, says whether the service may lead still.
 	leads func() error
+	off   atomic.Int64 // by how much the clock is off, in nanoseconds
 }
 
 func inHooked(t *testing.T, test func(t *testing.T, w *hooked)) {
@@ -84,7 +85,12 @@ func (w *hooked) open() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	h, err := service.Open(w.t.Context(), service.Options{Config: onePool(4), Journal: store, Version: "test", SnapshotEvery: 7, Leads: w.leads})
+	began := time.Now()
+	h, err := service.Open(w.t.Context(), service.Options{
+		Config: onePool(4), Journal: store, Version: "test", SnapshotEvery: 7, Leads: w.leads,
+		Clock: func() time.Time { return time.Now().Add(time.Duration(w.off.Load())) }, Monotonic: func() time.Duration { return time.Since(began) },
+		Uptime: func() (string, time.Duration) { return "", 0 },
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
