@@ -192,6 +192,10 @@ func (w *world) newCall() *call {
 		c.key = fmt.Sprint("key-", c.number)
 	}
 	id := recent(rng, w.ids, 12)
+	if w.plan.has(featureMaintenance) && rng.IntN(12) == 0 {
+		w.maintenanceCall(c)
+		return c
+	}
 	switch f := pick(rng, w.plan.features); f {
 	case featureSeries:
 		w.seriesCall(c, recent(rng, w.series, 3))

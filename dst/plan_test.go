@@ -41,11 +41,14 @@ var features = []string{
 	featureAhead, featureCost,
 }
 
-// featureOpen is not drawn by itself: some series are open.
-const featureOpen = "open series"
+// Some features are not drawn like the others: some series are open, and operators have a chance of their own.
+const (
+	featureOpen        = "open series"
+	featureMaintenance = "maintenance"
+)
 
 // counted are the features of the table.
-var counted = append(slices.Clone(features), featureOpen)
+var counted = append(slices.Clone(features), featureOpen, featureMaintenance)
 
 // What goes wrong. A seed has some of these.
 const (
@@ -115,6 +118,7 @@ func newPlan(rng *rand.Rand) *plan {
 	}
 	p.shared = !p.disk && rng.IntN(4) == 0 || p.on[faultLead]
 	p.disk = p.disk && !p.shared
+	p.on[featureMaintenance] = rng.IntN(4) == 0
 	return p
 }
 

@@ -343,7 +343,7 @@ func (w *world) inLine() error {
 			return err
 		}
 	}
-	return nil
+	return w.maintained()
 }
 
 // nothingRuns returns an error if a task runs in a promise that is over, though all sites are in line. What a site

@@ -40,7 +40,7 @@ func newHeldPast(core *Core) *heldPast {
 	for i := range core.notes.list {
 		if note := &core.notes.list[i]; note.Ended == 0 {
 			first, known := h.cause[note.Resource]
-			h.outage(&note.Outage, note.From)
+			h.outage(&note.Outage, min(note.From, core.engine.Now())) // one that is announced is known by now
 			if known {
 				h.cause[note.Resource] = first
 			} else {

@@ -3,6 +3,7 @@ package service_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -80,4 +81,44 @@ func TestScheduleTellsOfAReservationThatBeganLate(t *testing.T) {
 	if err != nil || !report.Valid() || had["held"].Count() != 2 || !had["held"].Equal(had["before"]) {
 		t.Errorf("%+v, %v:\n%s", report, err, file.String())
 	}
+}
+
+// What is announced when the journal begins, and begins later than what is announced besides, hides nothing of that: each PE is
+// out of use once, whatever takes it.
+func TestScheduleTellsOfAnnouncedOutagesOnce(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		w.pass(1)
+		now := w.now()
+		for _, from := range []berth.Time{now + 500, now + 1000} {
+			m := service.Maintenance{Name: fmt.Sprint("m", from), Site: "harbour", Times: []berth.Interval{{Start: from, End: from + 200}}}
+			if _, _, err := w.host.AddMaintenance(t.Context(), root, m, false); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(1)
+		}
+		if _, err := w.host.Compact(t.Context(), root, 0); err != nil {
+			t.Fatal(err)
+		}
+		w.reserve("r", 1, 0, 60)
+		w.site.Fail("n1", "broken")
+		w.pass(1500)
+		lines, err := service.Schedule(t.Context(), w.store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		outages := map[string]bool{}
+		for i := range lines {
+			if err := json.NewEncoder(&file).Encode(&lines[i]); err != nil {
+				t.Fatal(err)
+			}
+			if lines[i].Kind == berth.KindOutage {
+				outages[lines[i].ID] = true
+			}
+		}
+		report, err := check.File(bytes.NewReader(file.Bytes()), "journal", check.Against(w.options.Config.Sites, 0))
+		if err != nil || !report.Valid() || len(outages) != 3 {
+			t.Errorf("%d outages, %+v, %v:\n%s", len(outages), report, err, file.String())
+		}
+	})
 }
