@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,7 @@ type isles struct {
 	store   *sqlite.Store
 	options service.Options
 	sites   map[string]*quay
+	mu      sync.Mutex           // of what several sites write
 	runs    map[string][]isleRun // by site, in the order of their jobs
 	flows   []berth.Workflow
 	down    map[string]bool // nodes, by site and name
@@ -146,6 +148,8 @@ var brought = regexp.MustCompile(`(?m)^berth_site='(.*)'\nberth_bring '(.*)' '(.
 // run says for how long a task runs and how it ends: it moves its files at about the speed of the
 // link, now and then in vain, and then takes about as long as was said. It is called by a site.
 func (w *isles) run(at string, task *site.Task) (berth.Duration, site.Result) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	r := isleRun{flow: task.Variables.Workflow, task: task.Variables.Task, id: task.Variables.ID}
 	flow := &w.flows[slices.IndexFunc(w.flows, func(f berth.Workflow) bool { return f.ID == r.flow })]
 	i := slices.IndexFunc(flow.Tasks, func(k berth.WorkflowTask) bool { return k.ID == r.task })
@@ -206,14 +210,18 @@ func (w *isles) workflow() {
 	if w.chance(30) {
 		f.Deadline = w.now() + 2000
 	}
+	w.mu.Lock()
 	w.flows = append(w.flows, f)
+	w.mu.Unlock()
 	a, err := w.host.SubmitWorkflow(w.t.Context(), ann, *f.Clone())
 	synctest.Wait() // for what begins at once
 	switch {
 	case err != nil:
 		w.t.Fatalf("seed %d: %v", w.seed, err)
 	case a.Workflow.Refusal != nil:
+		w.mu.Lock()
 		w.flows = w.flows[:len(w.flows)-1]
+		w.mu.Unlock()
 	}
 }
 
@@ -250,6 +258,8 @@ func (w *isles) moving() (at, node, from string, ok bool) {
 
 // runOf returns what a job of a site was handed in as.
 func (w *isles) runOf(at string, job site.JobID) *isleRun {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var n int
 	if _, err := fmt.Sscan(string(job), &n); err != nil || n < 1 || n > len(w.runs[at]) {
 		w.t.Errorf("seed %d: %s has job %s of %d", w.seed, at, job, len(w.runs[at]))
@@ -351,7 +361,9 @@ func (w *isles) mishap() {
 	if moves {
 		what += " while files are moved"
 	}
+	w.mu.Lock()
 	w.cells[what]++
+	w.mu.Unlock()
 	w.t.Logf("%d: %s at %s %s", w.now(), what, at, node)
 }
 
