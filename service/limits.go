@@ -107,8 +107,7 @@ func (h *Host) SharedQuotas(ctx context.Context, by Principal) ([]SharedQuota, e
 // are live or remembered, as they count now for all who use them: for who is limited to sites none. Cost: O(requests that
 // are live or remembered), beside the loop.
 func (h *Host) AccountQuotas(ctx context.Context, by Principal) ([]SharedQuota, error) {
-	limited := h.core.config.Limits.Accounts()
-	if len(limited) == 0 || by.User == "" || !by.Sites.All() {
+	if by.User == "" || !by.Sites.All() {
 		return nil, nil
 	}
 	m, err := h.seen()
@@ -117,7 +116,7 @@ func (h *Host) AccountQuotas(ctx context.Context, by Principal) ([]SharedQuota, 
 	}
 	var names []string
 	m.cards.Scan(func(k *card) bool {
-		if name := k.request.Account; k.request.User == by.User && name != "" && policy.Named(limited, name) && !slices.Contains(names, name) {
+		if name := k.request.Account; k.request.User == by.User && name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 		return true
@@ -128,9 +127,13 @@ func (h *Host) AccountQuotas(ctx context.Context, by Principal) ([]SharedQuota, 
 	slices.Sort(names)
 	return call(ctx, h, by.User, func(answer func([]SharedQuota, error)) {
 		h.awake()
-		list := make([]SharedQuota, len(names))
-		for i, name := range names {
-			list[i] = sharedQuota(policy.Scope{Role: string(by.Role), Account: name}, h.core.config.Limits, h.core.engine.AccountUsage(name))
+		limits := h.core.config.Limits
+		limited := limits.Accounts()
+		var list []SharedQuota
+		for _, name := range names {
+			if policy.Named(limited, name) {
+				list = append(list, sharedQuota(policy.Scope{Role: string(by.Role), Account: name}, limits, h.core.engine.AccountUsage(name)))
+			}
 		}
 		h.whenDurable(func(err error) { answer(list, err) })
 	})
