@@ -58,8 +58,8 @@ const (
 	aheadShare  = policy.Permille(500)
 )
 
-// ahead returns an error if more is promised ahead than may be. What has another place than it had first counts for nothing: what
-// loses its place gets another in any case.
+// ahead returns an error if more is promised ahead than may be. What has changed since it was promised counts for
+// nothing: what loses its place, or PEs, gets others in any case.
 func (w *world) ahead(list []service.Reservation) error {
 	if !w.plan.has(featureAhead) || w.plan.has(faultClock) {
 		return nil
@@ -72,23 +72,11 @@ func (w *world) ahead(list []service.Reservation) error {
 	of := map[berth.ResourceID][]held{}
 	for i := range list {
 		r := &list[i]
-		if r.State.Over() || r.State == service.Pending || r.Request.IsJob() {
+		if r.State.Over() || r.State == service.Pending || r.Request.IsJob() || r.Version > 2 {
 			continue
 		}
-		first, known := w.places[r.ID]
-		if !known {
-			if !slices.ContainsFunc(r.Sites, func(m service.Materialised) bool { return !strings.HasSuffix(string(m.Name), "_1") }) { // else it has been changed already
-				first = slices.Clone(r.Allotments)
-			}
-			w.places[r.ID] = first
-		}
-		stays := slices.EqualFunc(first, r.Allotments, func(a, b berth.Allotment) bool {
-			return a.Resource == b.Resource && a.Start == b.Start && a.End == b.End && a.NPE == b.NPE
-		})
 		for _, a := range r.Allotments {
-			if stays {
-				of[a.Resource] = append(of[a.Resource], held{a.Interval(), a.NPE, r.ID})
-			}
+			of[a.Resource] = append(of[a.Resource], held{a.Interval(), a.NPE, r.ID})
 		}
 	}
 	from := w.life.host.Now().Add(aheadBeyond)

@@ -267,7 +267,7 @@ func (w *world) refusedCall(c *call) {
 		more = fmt.Sprintf(`,"qos":%q`, capped)
 	}
 	c.body = fmt.Sprintf(`{"name":"c%d","npe":%d,"duration":%d,"deadline":%q,"site":%q%s}`,
-		c.number, 4+rng.IntN(4), length, w.in(length+rng.IntN(60)), pick(rng, []string{"open", "quay"}), more)
+		c.number, 4+rng.IntN(4), length, w.in(length+60+rng.IntN(60)), pick(rng, []string{"open", "quay"}), more)
 }
 
 // modification is a change of some fields.

@@ -61,8 +61,7 @@ type world struct {
 	tasked  []string // reservations in which something is to run
 	watcher *watcher
 	hearing []*receiver
-	places  map[string][]berth.Allotment // where each promise was when it was seen first
-	looked  []*look                      // in the order in which they were asked
+	looked  []*look // in the order in which they were asked
 
 	trace  []string // what happened, a line each
 	ledger *ledger
@@ -301,7 +300,7 @@ func (w *world) now() berth.Time { return berth.Time(time.Now().Unix()) }
 // newWorld draws what a seed is about.
 func newWorld(t *testing.T, seed uint64, keys *keyring, p *plant, l *ledger) *world {
 	t.Helper()
-	w := &world{t: t, seed: seed, keys: keys, plant: p, ledger: l, offered: map[string]*call{}, made: map[string]*call{}, hearing: newReceivers(), places: map[string][]berth.Allotment{}}
+	w := &world{t: t, seed: seed, keys: keys, plant: p, ledger: l, offered: map[string]*call{}, made: map[string]*call{}, hearing: newReceivers()}
 	var err error
 	if w.tokens, err = token.Open(keys.folder, "operator", w.now()); err != nil {
 		t.Fatal(err)
