@@ -34,8 +34,9 @@
 //     compare as text, so 1 and "1" are the same; 0 is no part.
 //   - A request has npe and duration of at least 1, is not ready before its
 //     arrival, and its deadline is not before ready + duration. For a refused
-//     request with variants the shortest of them counts; in the fastest
-//     pool, and where it was refused as deadline_missed any time after ready will do.
+//     request with variants the shortest of them counts, in the fastest
+//     pool. Where it was refused for another reason than no_capacity, which says nothing of
+//     its window, any time after ready will do.
 //   - A refusal has a reason from the list and no start, end or PEs. A promised
 //     start on it says that a promise was taken back. An acceptance has a start
 //     and an end, and no reason.

@@ -218,9 +218,13 @@ func TestViolations(t *testing.T) {
 		{"variant of nothing", `{"npe":8,"duration":5}`, `{"npe":0,"duration":5}`, []string{"request 5"}},
 		{"deadline", `"deadline":9`, `"deadline":8`, []string{"deadline 2"}},
 		{
-			"deadline of the shortest variant", `"deadline":10,"duration":1`,
-			`"deadline":10,"variants":[{"npe":1,"duration":3},{"npe":9,"duration":2}],"duration":0`,
+			"deadline of the shortest variant", `"deadline":10,"duration":1,"npe":99,"accepted":false,"reason":"too_large"`,
+			`"deadline":10,"variants":[{"npe":1,"duration":3},{"npe":9,"duration":2}],"duration":0,"npe":99,"accepted":false,"reason":"no_capacity"`,
 			[]string{"deadline 7"},
+		},
+		{
+			"deadline of what is too large, too", `"deadline":10,"duration":1`,
+			`"deadline":10,"variants":[{"npe":99,"duration":3},{"npe":90,"duration":2}],"duration":0`, nil,
 		},
 		{
 			"deadline of what missed it", `"deadline":10,"duration":1,"npe":99,"accepted":false,"reason":"too_large"`,

@@ -317,7 +317,7 @@ func (c *checker) checkRequest(i int, rec *record) {
 		if len(rec.formers()) > 0 { // where it came to, its data may have had to be moved once more
 			shortest -= max(0, rec.transfer())
 		}
-	case berth.Reason(rec.reason) == berth.DeadlineMissed:
+	case rec.reason != "" && berth.Reason(rec.reason) != berth.NoCapacity: // it was refused for what it is, or because of its deadline itself
 		shortest = 1
 	default:
 		shortest = at(shortest, int64(c.opts.Fastest))

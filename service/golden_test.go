@@ -381,6 +381,8 @@ func (w *goldenWriter) configs() []engine.Config {
 		{Scope: policy.Scope{User: "bob"}, Name: policy.LimitDelay, Value: 900},
 		{Scope: policy.Scope{User: "bob"}, Name: policy.LimitIdle, Value: 20_000},
 		{Scope: policy.Scope{QOS: policy.Every}, Name: policy.LimitLength, Value: 500},
+		{Scope: policy.Scope{User: "ann"}, Name: policy.LimitBudget, Value: 1 << 40},
+		{Scope: policy.Scope{User: policy.Every}, Name: policy.LimitMonthBudget, Value: 1 << 40},
 	}
 	return []engine.Config{
 		{Sites: sites, Staging: engine.StagingBefore, Explain: true, Jobs: "easy", Preempt: true, Immediate: engine.ImmediateQueue, Limits: costs},
@@ -431,7 +433,7 @@ func (w *goldenWriter) write() {
 			w.maintenance(&maintenanceNews{by: Origin{User: "olga", Role: Operator, Token: "t2"}, removed: "disks"})
 			less := *w.core.maintenance["cooling"]
 			less.Times = less.Times[1:]
-			w.maintenance(&maintenanceNews{by: Origin{User: "olga", Role: Operator}, removed: "cooling", put: &less})
+			w.maintenance(&maintenanceNews{by: Origin{User: "olga", Role: Operator, Scopes: "operate"}, removed: "cooling", put: &less})
 		}
 	}
 	for _, gone := range []bool{false, true} {
