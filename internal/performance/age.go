@@ -47,6 +47,19 @@ func (h *History) Shallow() (bool, error) {
 	return out == "true", err
 }
 
+// Foreign tells whether none of the commits that measurements name is in the history of the checkout: then that begins anew
+// somewhere behind them, and tells no ages.
+func (h *History) Foreign(f *File) bool {
+	for i := range f.Tables {
+		for j := range f.Tables[i].Rows {
+			if _, err := h.git("cat-file", "-e", f.Tables[i].Rows[j].Of()+"^{commit}"); err == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Head returns the commit that is checked out, in short. It is an error of code Conflict if the folder has something else than
 // that, for then no commit has the code that is measured.
 func (h *History) Head() (string, error) {

@@ -38,6 +38,9 @@ func TestThePageIsOfTheMeasurementsAndTellsTheirAge(t *testing.T) {
 	if shallow, err := h.Shallow(); err != nil || shallow {
 		t.Skipf("the age of measurements needs git and the whole history: shallow %v, %v", shallow, err)
 	}
+	if h.Foreign(file) {
+		t.Skip("the age of measurements needs the history in which they were taken, and this is another one")
+	}
 	faults, err := file.Faults(h)
 	if err != nil {
 		t.Fatal(err)
@@ -126,6 +129,14 @@ func TestARowWhosePackagesChangedMustSaySo(t *testing.T) {
 	}
 	faults(t, r, fileOf(first, 0, false), "")
 	faults(t, r, fileOf(first, 1, false), "it says that at least 1 commits have changed its packages; there are 0")
+
+	h, other := performance.NewHistory(t.Context(), r.folder), fileOf("c5c27601", 0, false)
+	if _, err := other.Faults(h); !h.Foreign(other) || err == nil || !strings.Contains(err.Error(), "is not in this history") {
+		t.Errorf("a commit of another history: %v", err)
+	}
+	if other.Tables = append(other.Tables, fileOf(first, 0, false).Tables...); h.Foreign(other) {
+		t.Error("the history has one of the commits")
+	}
 
 	r.write("a/x.go", "package a // changed") // what is not committed counts too
 	faults(t, r, fileOf(first, 0, false), "which it does not say")
