@@ -251,7 +251,7 @@ var endpoints = []endpoint{
 	},
 	{
 		method: http.MethodPost, path: "/v1/maintenance", id: "addMaintenance", role: service.Operator, scope: token.ScopeOperate,
-		about: "Take nodes of a managed site out of use at times that are known before: once, or as it repeats. Reservations in its way move within their windows or are degraded, their owners are told, and nothing is promised then any more. Asked again for the same it answers the same.",
+		about: "Take nodes of a managed site out of use at times that are known before: once, or as it repeats. Reservations in its way move within their windows or are degraded, their owners are told, and nothing is promised then any more. Asked again for the same times it answers the same.",
 		body:  object(maintenanceBody), status: http.StatusCreated, answer: form.MaintenanceAnswer{}, do: (*call).addMaintenance,
 	},
 	{

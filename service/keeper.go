@@ -63,7 +63,7 @@ type keeper struct {
 	known   berth.Time    // when it was last known what runs there; of the loop
 	soon    time.Time     // when a look was asked for besides; of the loop
 	// last is the last state that the engine was told what is out of use in, and foreseen
-	// up to when the returns of reservations of others and maintenance were; of the loop.
+	// up to when the returns of reservations of others were; of the loop.
 	last     *site.State
 	foreseen berth.Time
 	// queue is the ordinary jobs that waited in the state queued; of the loop.

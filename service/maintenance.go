@@ -31,10 +31,10 @@ type Maintenance struct {
 }
 
 const (
-	// maxMaintenance is how many there are at most, those included that were over lately.
-	maxMaintenance = 512
-	// maxMaintenanceTimes is how many times all of it has together: each that is near is an outage.
-	maxMaintenanceTimes = 20_000
+	// maxMaintenance is how many there are at most that are not over, and maxMaintenanceTimes how many times these have
+	// together that are to come or go on: each is an outage, and the loop tells a thousand in some tenths of a second.
+	maxMaintenance      = 256
+	maxMaintenanceTimes = 2000
 	// maxReason is how many bytes a reason has at most.
 	maxReason = 200
 )
@@ -42,11 +42,11 @@ const (
 // over reports whether none of the times is to come or going on.
 func (m *Maintenance) over(now berth.Time) bool { return m.Times[len(m.Times)-1].End <= now }
 
-// before yields the times that are not over and begin before one.
-func (m *Maintenance) before(now, until berth.Time) iter.Seq[berth.Interval] {
+// left yields the times that are not over.
+func (m *Maintenance) left(now berth.Time) iter.Seq[berth.Interval] {
 	return func(yield func(berth.Interval) bool) {
 		for _, at := range m.Times {
-			if at.Start >= until || at.End > now && !yield(at) {
+			if at.End > now && !yield(at) {
 				return
 			}
 		}
@@ -55,7 +55,7 @@ func (m *Maintenance) before(now, until berth.Time) iter.Seq[berth.Interval] {
 
 // outage returns the name of the outage that one of the times is.
 func (m *Maintenance) outage(at berth.Time) string {
-	return "maintenance " + m.Name + " at " + time.Unix(int64(at), 0).UTC().Format("2006-01-02T15:04Z")
+	return "maintenance " + m.Name + " at " + time.Unix(int64(at), 0).UTC().Format(time.RFC3339)
 }
 
 // shares returns what it takes of a site as it is.
@@ -158,12 +158,17 @@ func (c *Core) noteMaintenance(at berth.Time, n *maintenanceNews) {
 	}
 }
 
-// maintenanceTimes returns how many times all maintenance has.
-func (c *Core) maintenanceTimes() (n int) {
+// maintenanceAhead returns how much maintenance is not over, and how many times of it.
+func (c *Core) maintenanceAhead(now berth.Time) (n, times int) {
 	for _, m := range c.maintenance {
-		n += len(m.Times)
+		if !m.over(now) {
+			n++
+		}
+		for range m.left(now) {
+			times++
+		}
 	}
-	return n
+	return n, times
 }
 
 // savedMaintenance returns all maintenance, by name.
@@ -229,7 +234,7 @@ func (h *Host) maintained(m *Maintenance) (*keeper, error) {
 // that would be. In pools of late binding, whose reservations have no numbers of PEs before they start, none
 // can be named. Errors: Denied unless who asks is an operator of the site; NotFound for a site that is not managed or has no such
 // node; Conflict for a site that is only watched, a name that is taken by other maintenance, or if there is too much; Invalid for
-// a bad name, times that are over, or overlap. Asked again for the same it answers the same, and does nothing.
+// a bad name, times that are over, or overlap. Asked again for the same times it answers the same, and does nothing.
 func (h *Host) AddMaintenance(ctx context.Context, ask Ask, m Maintenance, try bool) (Maintenance, []string, error) {
 	if err := ask.By.mayTakeNodes(); err != nil {
 		return m, nil, err
@@ -254,13 +259,17 @@ func (h *Host) AddMaintenance(ctx context.Context, ask Ask, m Maintenance, try b
 		}
 		m.By, m.Created = ask.By.User, now
 		was := h.core.maintenance[m.Name]
+		if was != nil && was.over(now) { // its name is free
+			was = nil
+		}
+		there, times := h.core.maintenanceAhead(now)
 		switch {
 		case was != nil && !was.same(&m):
 			give(answer{}, berth.Errorf(berth.Conflict, "name", "there is maintenance %s already, of %s; choose another name, or remove that", was.Name, was.Site))
 			return
-		case was == nil && (len(h.core.maintenance) >= maxMaintenance || h.core.maintenanceTimes()+len(m.Times) > maxMaintenanceTimes):
-			give(answer{}, berth.Errorf(berth.Conflict, "maintenance", "there can be %d with %d times together, and there are %d with %d; berth maintenance remove ends one",
-				maxMaintenance, maxMaintenanceTimes, len(h.core.maintenance), h.core.maintenanceTimes()))
+		case was == nil && (there >= maxMaintenance || times+len(m.Times) > maxMaintenanceTimes):
+			give(answer{}, berth.Errorf(berth.Conflict, "maintenance", "there can be %d with %d times together, and there are %d with %d; berth maintenance remove ends one, and fewer times take less",
+				maxMaintenance, maxMaintenanceTimes, there, times))
 			return
 		case was != nil:
 			m = *was

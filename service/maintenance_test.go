@@ -206,20 +206,20 @@ func TestMaintenanceThatIsWrong(t *testing.T) {
 		}
 		full := good
 		for n := range berth.Time(1000) {
-			full.Times = append(full.Times, berth.Interval{Start: now + 1_000_000 + 604_800*n, End: now + 1_000_010 + 604_800*n})
+			full.Times = append(full.Times, berth.Interval{Start: now + 1_000_000 + 20*n, End: now + 1_000_010 + 20*n})
 		}
 		full.Times = full.Times[1:]
 		added := 0
 		for ; added < 100; added++ {
 			full.Name = fmt.Sprint("full-", added)
 			if _, _, err := w.host.AddMaintenance(t.Context(), root, full, false); err != nil {
-				if codeOf(err) != berth.Conflict || !strings.Contains(err.Error(), "512 with 20000 times together") {
+				if codeOf(err) != berth.Conflict || !strings.Contains(err.Error(), "256 with 2000 times together") {
 					t.Error(err)
 				}
 				break
 			}
 		}
-		if added != 19 { // there is one time beside
+		if added != 1 { // there is one time beside
 			t.Errorf("%d of 1,000 times are taken", added)
 		}
 		for n := range added {
@@ -232,6 +232,41 @@ func TestMaintenanceThatIsWrong(t *testing.T) {
 		}
 		if list, err := w.host.ListMaintenance(t.Context(), elsewhere.By); err != nil || len(list) > 0 {
 			t.Errorf("for an operator of another site: %+v, %v", list, err)
+		}
+	})
+}
+
+// What is far ahead is known at once to all that is decided and offered, and the name of what is over is free.
+func TestMaintenanceFarAhead(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		const day, hour = 86_400, 3600
+		w.pass(10)
+		now := w.now()
+		short := service.Maintenance{Name: "cooling", Site: "harbour", Times: []berth.Interval{{Start: now + 100, End: now + 200}}}
+		if _, _, err := w.host.AddMaintenance(t.Context(), root, short, false); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(300)
+		at := w.now() + 60*day
+		submit(t, w.host, ann, berth.Rigid("r", 0, at, at+3*day, 4, hour))
+		far := service.Maintenance{Name: "cooling", Site: "harbour", Times: []berth.Interval{{Start: at, End: at + day}}}
+		_, way, err := w.host.AddMaintenance(t.Context(), root, far, false)
+		if r := w.get("r"); err != nil || !slices.Equal(way, []string{"r"}) || r.Allotments[0].Start < at+day || r.State != service.Confirmed {
+			t.Errorf("in its way are %q, %v; the promise is %+v", way, err, r)
+		}
+		offers, err := w.host.Offers(t.Context(), bob, berth.Rigid("", 0, at, at+2*day, 4, hour), 5)
+		if err != nil || len(offers) == 0 {
+			t.Errorf("%d offers, %v", len(offers), err)
+		}
+		for _, o := range offers {
+			if a := o.Allotments[0]; a.Start < at+day && a.End > at {
+				t.Errorf("offered within it: %+v", a)
+			}
+		}
+		again := far
+		again.Times = []berth.Interval{{Start: at, End: at + hour}}
+		if _, _, err := w.host.AddMaintenance(t.Context(), root, again, false); codeOf(err) != berth.Conflict {
+			t.Errorf("the name of what is to come is free: %v", err)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// foresight is how far ahead the returns of reservations of others, and maintenance, are planned
+	// foresight is how far ahead the returns of reservations of others are planned
 	// around at least: five weeks, so that of a weekly one several are.
 	foresight berth.Duration = 35 * 24 * 3600
 	// foreseeAgain is how much of that may have passed before it is renewed: what is
@@ -46,17 +46,12 @@ func takeAll(times iter.Seq[berth.Interval], shares []site.Share, name func(bert
 	}
 }
 
-// returns reports whether something at a site comes again and is planned around.
-func (h *Host) returns(k *keeper) bool {
-	for _, m := range h.core.maintenance {
-		if m.Site == k.name {
-			return true
-		}
-	}
+// returns reports whether a reservation of others at a site comes again.
+func (k *keeper) returns() bool {
 	return slices.ContainsFunc(k.last.Foreign, func(b site.Booking) bool { return b.Repeat.Each != "" })
 }
 
-// foresee has the returns of reservations of others, and maintenance, planned around as far ahead as
+// foresee has the returns of reservations of others planned around as far ahead as
 // something is about to be decided.
 func (h *Host) foresee(event *engine.Event) {
 	until := event.Until
@@ -79,7 +74,7 @@ func (h *Host) foresee(event *engine.Event) {
 		if k == nil || k.last == nil || k.foreseen >= until {
 			continue
 		}
-		if h.returns(k) {
+		if k.returns() {
 			k.foreseen = until
 			h.tellOutOfUse(k, k.last)
 		}

@@ -130,7 +130,7 @@ func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
 	}
 	for _, m := range h.core.maintenance {
 		if m.Site == k.name {
-			takeAll(m.before(now, h.foreseen(k, now)), m.shares(k.ground.Load().layout), m.outage, take)
+			takeAll(m.left(now), m.shares(k.ground.Load().layout), m.outage, take)
 		}
 	}
 	unknown := map[string]bool{}

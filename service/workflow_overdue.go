@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/berth-hpc/berth"
@@ -32,29 +33,45 @@ func (h *Host) hearOverdue() {
 	if h.core.flows.live == 0 || !due || now.Sub(at) <= lateLead || h.moment != 0 || time.Since(h.heardOverdue) < overdueEvery {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), overduePatience)
-	defer cancel()
-	ends := map[string]overdueEnd{}
-	defer func() { h.moment = 0 }()
+	type asked struct {
+		k       *keeper
+		overdue []string
+		state   *site.State
+		err     error
+	}
+	var list []*asked
 	for _, name := range slices.Sorted(maps.Keys(h.sites)) {
 		k := h.sites[name]
 		overdue := slices.DeleteFunc(h.core.engine.ActiveTasks(name), func(id string) bool {
 			c := h.core.card(id)
 			return c == nil || c.promise == nil || c.promise.End() > now
 		})
-		if len(overdue) == 0 || k.manager.Shadow {
-			continue
+		if len(overdue) > 0 && !k.manager.Shadow {
+			list = append(list, &asked{k: k, overdue: overdue})
 		}
-		h.heardOverdue = time.Now()
-		state, err := k.agent.Observe(ctx)
-		if err != nil {
-			h.log.Warn("a site does not say how tasks of workflows ended whose time is over", "site", name, "tasks", len(overdue), "error", err)
+	}
+	if len(list) == 0 {
+		return
+	}
+	h.heardOverdue = time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), overduePatience)
+	defer cancel()
+	var asking sync.WaitGroup // all at once, so that one that does not answer costs the others nothing
+	for _, a := range list {
+		asking.Go(func() { a.state, a.err = a.k.agent.Observe(ctx) })
+	}
+	asking.Wait()
+	ends := map[string]overdueEnd{}
+	defer func() { h.moment = 0 }()
+	for _, a := range list {
+		if a.err != nil {
+			h.log.Warn("a site does not say how tasks of workflows ended whose time is over", "site", a.k.name, "tasks", len(a.overdue), "error", a.err)
 			continue
 		}
 		h.moment = h.core.engine.Now() // no time passes for what the site shows
-		state, _ = h.own(k, state)
-		h.tellTasks(k, state)
-		h.endsOf(k, overdue, ends)
+		state, _ := h.own(a.k, a.state)
+		h.tellTasks(a.k, state)
+		h.endsOf(a.k, a.overdue, ends)
 	}
 	for id, end := h.firstOver(ends); id != "" && end <= now; id, end = h.firstOver(ends) {
 		h.moment = max(end-1, h.core.engine.Now())

@@ -222,12 +222,14 @@ class SeriesRequest:
 
 @dataclass
 class Me:
-    """Who asks, and by which ``way`` that is known if not by a token: socket, munge or slurm-jwt."""
+    """Who asks, by which ``way`` that is known if not by a token: socket, munge, slurm-jwt or oidc, and for which ``scopes`` alone the
+    token is good, if not for all."""
 
     user: str = ""
     role: str = ""
     way: str = ""
     sites: List[str] = field(default_factory=list)
+    scopes: List[str] = field(default_factory=list)
     expires: Optional[datetime] = None
 
 
