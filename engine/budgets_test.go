@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -264,5 +265,59 @@ func TestWhatMovesIsChargedOnce(t *testing.T) {
 	}
 	if usage := e.Usage("u"); usage.Charged.All != 300 || usage.Month.All != 0 {
 		t.Errorf("it starts at %d, and is charged %+v, %+v in January", r.Start(), usage.Charged, usage.Month)
+	}
+}
+
+// However much a holder lets go unused, what is charged stays a number that budgets are asked with and that a restart reads, and what is live
+// is charged exactly again when most of it has gone.
+func TestChargesDoNotOverflow(t *testing.T) {
+	const endless = int64(berth.Endless)
+	config := onePool(berth.MaxPEs, berth.Late)
+	for _, name := range []string{"b", "c", "d", "e"} {
+		config.Sites[0].Pools = append(config.Sites[0].Pools, berth.Pool{Name: name, PEs: berth.MaxPEs, Binding: berth.Late})
+	}
+	config.Limits = policy.Limits{{Scope: policy.Scope{User: "v"}, Name: policy.LimitBudget, Value: 1}}
+	e := newEngine(t, config)
+	const long = berth.TimeLimit / 2
+	for i := range 5 { // in a pool each
+		accepted(t, submit(t, e, 0, owned(fmt.Sprint("live", i), 0, long+10, berth.MaxPEs, long)))
+	}
+	all := func(want engine.Charges) {
+		t.Helper()
+		if got := e.Usage("u"); got.Charged != want || got.Month != want {
+			t.Errorf("charged are %+v, %+v in this month; want %+v", got.Charged, got.Month, want)
+		}
+	}
+	all(engine.Charges{All: endless - 1, Live: endless - 1})
+	for i := range 4 {
+		apply(t, e, 0, engine.Cancel(fmt.Sprint("live", i)))
+	}
+	all(engine.Charges{All: endless / 2, Live: endless / 2})
+	apply(t, e, 0, engine.Cancel("live4"))
+	all(engine.Charges{})
+	for i := range 6 {
+		at := berth.Time(10 * i)
+		r := owned(fmt.Sprint("unused", i), at, at+long, berth.MaxPEs, long)
+		r.NoShow = 1
+		accepted(t, submit(t, e, at, r))
+		apply(t, e, at+1, engine.Wake())
+		if i == 0 {
+			all(engine.Charges{All: endless / 2})
+			continue
+		}
+		all(engine.Charges{All: endless - 1})
+	}
+	config.Limits = append(config.Limits, policy.Limit{Scope: policy.Scope{User: "u"}, Name: policy.LimitBudget, Value: berth.TimeLimit - 1})
+	e, err := engine.Restore(config, e.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all(engine.Charges{All: endless - 1})
+	parts := owned("two", 100, long+200, 1, 10)
+	parts.Parts = append(parts.Parts, berth.Part{Variants: []berth.Variant{{NPE: berth.MaxPEs, Duration: long}}})
+	for _, r := range []berth.Request{owned("one", 100, 110, 1, 10), owned("much", 100, long+200, berth.MaxPEs, long), parts} {
+		if no := refused(t, submit(t, e, 100, r)); no.Exceeded == nil || no.Exceeded.Limit != "budget" || no.Exceeded.Asked != endless-1 {
+			t.Errorf("%s: %+v, %+v; want it beyond the budget", r.ID, no, no.Exceeded)
+		}
 	}
 }

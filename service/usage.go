@@ -90,7 +90,7 @@ func (h *Host) usedSince(ctx context.Context, u *usage, number uint64) (looked i
 	}
 	m.cards.Scan(func(k *card) bool {
 		if k.end == "" && k.promise != nil {
-			u.count(k.promise, func(x *Used, area int64) { x.Held += area }, berth.Forever)
+			u.count(k.promise, func(x *Used, area int64) { x.Held = addArea(x.Held, area) }, berth.Forever)
 		}
 		return true
 	})
@@ -154,7 +154,7 @@ func (u *usage) note(c *change.Change) {
 	}
 	delete(u.live, c.ID)
 	u.count(r, func(x *Used, area int64) {
-		if x.Charged += area; c.Kind == change.NoShow {
+		if x.Charged = addArea(x.Charged, area); c.Kind == change.NoShow {
 			x.NoShows++
 		}
 	}, until)
@@ -195,13 +195,19 @@ func (u *usage) count(r *berth.Reservation, add func(x *Used, area int64), until
 	area := int64(0)
 	for i := range r.Allotments {
 		if a := &r.Allotments[i]; min(a.End, until) > a.Start {
-			area += berth.Area(a.NPE, min(a.End, until).Sub(a.Start))
+			area = addArea(area, berth.Area(a.NPE, min(a.End, until).Sub(a.Start)))
 		}
 	}
 	if x.Reservations++; area > 0 {
-		area += r.ChargedIdle()
+		area = addArea(area, r.ChargedIdle())
 	}
 	add(x, area)
+}
+
+// addArea adds PE-seconds that are not negative, with the bound of the sums of the engine, so that none overflows.
+func addArea(a, b int64) int64 {
+	const most = int64(berth.Endless) - 1
+	return min(min(a, most)+min(b, most), most)
 }
 
 func (u *usage) list() []Used {

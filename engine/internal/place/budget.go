@@ -12,6 +12,11 @@ import (
 // charged in full before it is made; the state says what is charged for what is over. A budget for all
 // time is asked like other limits of PE-seconds. That of a month depends on the start, so it narrows a search as a share does.
 
+// charged returns what a holder is charged for with that many PE-seconds more of a month, or of all.
+func (f *Finder) charged(a *allowance, m policy.Month, area int64) int64 {
+	return state.AddCharges(f.state.Charged(a.of, m), area)
+}
+
 // keeps returns the PE-seconds that are charged for what is placed again beside those of its new place: what it was foreseen to leave idle.
 func (x *search) keeps() int64 {
 	if x.again == nil {
@@ -22,8 +27,8 @@ func (x *search) keeps() int64 {
 
 // overBudget says that a holder may not be charged for that many PE-seconds more whenever it starts, nil if it may.
 func (x *search) overBudget(a *allowance, area int64) *berth.Exceeded {
-	area += x.keeps()
-	if over := a.exceeds(policy.LimitBudget, x.state.Charged(a.of, policy.Always)+area); over != nil {
+	area = state.AddCharges(area, x.keeps())
+	if over := a.exceeds(policy.LimitBudget, x.charged(a, policy.Always, area)); over != nil {
 		return over
 	}
 	return a.exceeds(policy.LimitMonthBudget, area)
@@ -31,10 +36,10 @@ func (x *search) overBudget(a *allowance, area int64) *berth.Exceeded {
 
 // overLonger says that a holder may not be charged for that many PE-seconds more of a reservation that lasts longer, nil if it may.
 func (f *Finder) overLonger(a *allowance, d *state.Entry, area int64) *berth.Exceeded {
-	if over := a.exceeds(policy.LimitBudget, f.state.Charged(a.of, policy.Always)+area); over != nil {
+	if over := a.exceeds(policy.LimitBudget, f.charged(a, policy.Always, area)); over != nil {
 		return over
 	}
-	return a.exceeds(policy.LimitMonthBudget, f.state.Charged(a.of, policy.MonthOf(d.Start()))+area)
+	return a.exceeds(policy.LimitMonthBudget, f.charged(a, policy.MonthOf(d.Start()), area))
 }
 
 // OverIdle returns the refusal of a budget that a request exceeds at some places with the PE-seconds that it leaves idle in
@@ -49,7 +54,7 @@ func (f *Finder) OverIdle(r *berth.Request, at []berth.Allotment, idle int64, lo
 		area := int64(0)
 		for i := range at {
 			if x.in(f.poolOf(at[i].Resource), &a) {
-				area += berth.Area(at[i].NPE, at[i].End.Sub(at[i].Start))
+				area = state.AddCharges(area, berth.Area(at[i].NPE, at[i].End.Sub(at[i].Start)))
 			}
 		}
 		if area == 0 {
@@ -59,7 +64,7 @@ func (f *Finder) OverIdle(r *berth.Request, at []berth.Allotment, idle int64, lo
 			name policy.LimitName
 			in   policy.Month
 		}{{policy.LimitBudget, policy.Always}, {policy.LimitMonthBudget, policy.MonthOf(start)}} {
-			asked := f.state.Charged(a.of, b.in) + area + idle
+			asked := f.charged(&a, b.in, state.AddCharges(area, idle))
 			switch {
 			case own == nil || !f.state.Holds(a.of, own):
 			case longer:
@@ -85,7 +90,7 @@ func (x *search) hasMonths(p *pool) bool {
 
 // monthFrom returns the first start from a time on in a month whose budgets leave an area in a pool; Forever if none does.
 func (x *search) monthFrom(p *pool, area int64, start berth.Time) berth.Time {
-	area += x.keeps()
+	area = state.AddCharges(area, x.keeps())
 	for i := 0; i < len(x.allowed); i++ {
 		a := &x.allowed[i]
 		most, limited := a.Limit(policy.LimitMonthBudget)
@@ -93,7 +98,7 @@ func (x *search) monthFrom(p *pool, area int64, start berth.Time) berth.Time {
 		case !limited || !x.in(p, a):
 		case area > most:
 			return berth.Forever
-		case x.state.Charged(a.of, m)+area > most:
+		case x.charged(a, m, area) > most:
 			start, i = (m + 1).Start(), -1 // all are asked about the next one
 		}
 	}
@@ -106,20 +111,20 @@ func (x *search) monthBeyond(found []berth.Allotment) (berth.ResourceID, *berth.
 		a, area, id := &x.allowed[i], int64(0), found[0].Resource
 		for k := range found {
 			if x.in(x.poolOf(found[k].Resource), a) {
-				area, id = area+berth.Area(found[k].NPE, found[k].End.Sub(found[k].Start)), found[k].Resource
+				area, id = state.AddCharges(area, berth.Area(found[k].NPE, found[k].End.Sub(found[k].Start))), found[k].Resource
 			}
 		}
 		if area == 0 {
 			continue
 		}
-		area += x.keeps()
+		area = state.AddCharges(area, x.keeps())
 		m := policy.MonthOf(found[0].Start)
-		over := a.exceeds(policy.LimitMonthBudget, x.state.Charged(a.of, m)+area)
+		over := a.exceeds(policy.LimitMonthBudget, x.charged(a, m, area))
 		if over == nil {
 			continue
 		}
 		for ; area <= over.Allowed; m++ {
-			if x.state.Charged(a.of, m)+area <= over.Allowed {
+			if x.charged(a, m, area) <= over.Allowed {
 				over.Frees = m.Start()
 				break
 			}
@@ -141,11 +146,11 @@ func (f *Finder) overMonths(a *allowance, tasks []*berth.Allotment) *berth.Excee
 		if areas[m] == 0 {
 			months = append(months, m)
 		}
-		areas[m] += berth.Area(task.NPE, task.End.Sub(task.Start))
+		areas[m] = state.AddCharges(areas[m], berth.Area(task.NPE, task.End.Sub(task.Start)))
 	}
 	slices.Sort(months)
 	for _, m := range months {
-		if over := a.exceeds(policy.LimitMonthBudget, f.state.Charged(a.of, m)+areas[m]); over != nil {
+		if over := a.exceeds(policy.LimitMonthBudget, f.charged(a, m, areas[m])); over != nil {
 			return over
 		}
 	}

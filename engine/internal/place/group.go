@@ -119,7 +119,7 @@ func (g *group) limitAreas() {
 			case policy.LimitPESeconds:
 				of.left -= g.state.Usage(a.of).PESeconds
 			case policy.LimitBudget:
-				of.left -= g.state.Charged(a.of, policy.Always) + g.keeps()
+				of.left -= g.charged(a, policy.Always, g.keeps())
 			}
 			for part := len(g.shapes) - 1; part >= 0; part-- {
 				least := int64(berth.Endless)
@@ -141,7 +141,7 @@ func (g *group) limitMonth(start berth.Time) {
 			m := policy.MonthOf(start)
 			charged := g.state.Charged(of.of, m)
 			most, _ := of.Limit(of.name)
-			if of.left = most - charged - g.keeps(); charged > 0 {
+			if of.left = most - state.AddCharges(charged, g.keeps()); charged > 0 {
 				g.stocked, g.search.bound = min(g.stocked, (m+1).Start()), true
 			}
 		}

@@ -115,7 +115,7 @@ func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []sear
 		a.exceeds(policy.LimitReservations, int64(f.state.Open(a.of)+n)),
 		a.exceeds(policy.LimitActive, int64(usage.Reservations+n)),
 		a.exceeds(policy.LimitPESeconds, usage.PESeconds+area),
-		a.exceeds(policy.LimitBudget, f.state.Charged(a.of, policy.Always)+area),
+		a.exceeds(policy.LimitBudget, f.charged(a, policy.Always, area)),
 		f.overMonths(a, tasks),
 		f.overNoShow(a),
 	)

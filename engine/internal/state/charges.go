@@ -11,8 +11,15 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// charges is the PE-seconds that holders are charged for, by the month in which a reservation starts, and
-// of all of them under policy.Always. Nothing is kept of what is 0.
+// mostCharged bounds what a holder is charged for, in PE-seconds: larger sums count as this, so that none overflows however
+// often a holder promises itself much. It is below berth.Endless, which is more than every finite area.
+const mostCharged = int64(berth.Endless) - 1
+
+// AddCharges adds PE-seconds that are not negative. The sum is less than berth.Endless: what is beyond that counts as the most below.
+func AddCharges(a, b int64) int64 { return min(min(a, mostCharged)+min(b, mostCharged), mostCharged) }
+
+// charges is the PE-seconds that holders are charged for what is over, by the month in which a reservation starts, and
+// of all of them under policy.Always. Nothing is kept of what is 0, and no sum is above mostCharged.
 type charges byHolder[map[policy.Month]int64]
 
 func (c charges) add(h Holder, m policy.Month, n int64) {
@@ -24,9 +31,47 @@ func (c charges) add(h Holder, m policy.Month, n int64) {
 		of = map[policy.Month]int64{}
 		c[h.kind][h.name] = of
 	}
-	if of[m] += n; of[m] == 0 {
+	of[m] = AddCharges(of[m], n)
+}
+
+// debt is a number of PE-seconds that may be above mostCharged, so that what was added can be taken out again exactly:
+// endless times berth.Endless and the rest, which is at least 0 and less than that.
+type debt struct{ endless, rest int64 }
+
+// plus returns it with some PE-seconds more or fewer, at most mostCharged of them.
+func (d debt) plus(n int64) debt {
+	switch d.rest += n; {
+	case d.rest < 0:
+		d.endless, d.rest = d.endless-1, d.rest+int64(berth.Endless)
+	case d.rest >= int64(berth.Endless):
+		d.endless, d.rest = d.endless+1, d.rest-int64(berth.Endless)
+	}
+	return d
+}
+
+// charge returns what counts of it.
+func (d debt) charge() int64 {
+	if d.endless > 0 {
+		return mostCharged
+	}
+	return d.rest
+}
+
+// debts is what holders are charged for live reservations, as charges is for what is over. Nothing is kept of what is 0.
+type debts byHolder[map[policy.Month]debt]
+
+func (o debts) add(h Holder, m policy.Month, n int64) {
+	if n == 0 {
+		return
+	}
+	of := o[h.kind][h.name]
+	if of == nil {
+		of = map[policy.Month]debt{}
+		o[h.kind][h.name] = of
+	}
+	if of[m] = of[m].plus(n); of[m] == (debt{}) {
 		if delete(of, m); len(of) == 0 {
-			delete(c[h.kind], h.name)
+			delete(o[h.kind], h.name)
 		}
 	}
 }
@@ -38,11 +83,11 @@ func (l *ledger) chargeOf(h Holder, e *Entry, until berth.Time) (n int64) {
 	for i := range e.r.Allotments {
 		a := &e.r.Allotments[i]
 		if end := min(a.End, until); end > a.Start && l.holding.has(h, e.r.Request, a.Resource) {
-			n += berth.Area(a.NPE, end.Sub(a.Start))
+			n = AddCharges(n, berth.Area(a.NPE, end.Sub(a.Start)))
 		}
 	}
 	if n > 0 {
-		n += e.r.ChargedIdle()
+		n = AddCharges(n, e.r.ChargedIdle())
 	}
 	return n
 }
@@ -96,13 +141,15 @@ func (s *State) settle(c *change.Change, e *Entry) {
 }
 
 // Charged returns the PE-seconds that a holder is charged for reservations that start in a month from now on, or for all:
-// the live ones as promised and those that are over as charged. It is 0 where there are no budgets.
+// the live ones as promised and those that are over as charged. It is 0 where there are no budgets, and less than berth.Endless.
 func (s *State) Charged(h Holder, m policy.Month) int64 {
-	return s.ledger.owed[h.kind][h.name][m] + s.charged[h.kind][h.name][m]
+	return AddCharges(s.Owed(h, m), s.charged[h.kind][h.name][m])
 }
 
 // Owed is the part of Charged that is of live reservations.
-func (s *State) Owed(h Holder, m policy.Month) int64 { return s.ledger.owed[h.kind][h.name][m] }
+func (s *State) Owed(h Holder, m policy.Month) int64 {
+	return s.ledger.owed[h.kind][h.name][m].charge()
+}
 
 // savedCharge is what a holder, one of the four, was charged for what is over.
 type savedCharge struct {

@@ -22,7 +22,7 @@ type ledger struct {
 	// promised is how many PEs holders have over time in pools, of those that were asked for.
 	promised byHolder[map[berth.ResourceID]Promised]
 	// owed is what holders are charged for live reservations, where there are budgets.
-	owed    charges
+	owed    debts
 	budgets bool
 }
 
@@ -184,7 +184,7 @@ func (e *Entry) allot(to []berth.Allotment) { e.r.Allotments = append(e.own[:0],
 func newLedger(config *Config) ledger {
 	l := ledger{
 		live: map[string]*Entry{}, usage: newByHolder[Usage](), holding: newHolding(config),
-		owed: charges(newByHolder[map[policy.Month]int64]()), budgets: config.Budgets,
+		owed: debts(newByHolder[map[policy.Month]debt]()), budgets: config.Budgets,
 	}
 	if config.Limited {
 		l.owned, l.promised = newByHolder[[]*Entry](), newByHolder[map[berth.ResourceID]Promised]()
