@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -319,5 +320,47 @@ func TestChargesDoNotOverflow(t *testing.T) {
 		if no := refused(t, submit(t, e, 100, r)); no.Exceeded == nil || no.Exceeded.Limit != "budget" || no.Exceeded.Asked != endless-1 {
 			t.Errorf("%s: %+v, %+v; want it beyond the budget", r.ID, no, no.Exceeded)
 		}
+	}
+}
+
+// What is held is charged from its start on, so that it cannot become another reservation any more then: neither a hold whose time has begun nor
+// one that is confirmed late. The next occurrences of its series can.
+func TestWhatHasBegunIsNotModified(t *testing.T) {
+	hold := ofPhys(owned("x", 100, 200, 3, 100))
+	hold.Hold = 500
+	later := ofPhys(owned("x", 1000, 1001, 1, 1))
+	later.Hold = 500
+	modify := func(e *engine.Engine, now berth.Time) error {
+		t.Helper()
+		_, _, known := e.Foretell(new(engine.Modify(&later)))
+		_, _, err := e.Apply(now, engine.Modify(&later))
+		if (known == nil) != (err == nil) {
+			t.Errorf("at %d: %v, foretold was %v", now, err, known)
+		}
+		return err
+	}
+	for _, binding := range bindings() {
+		for _, confirmed := range []bool{false, true} {
+			e := newEngine(t, budgeted(binding, 10_000, 10_000))
+			accepted(t, submit(t, e, 0, hold))
+			apply(t, e, 190, engine.Wake())
+			if confirmed {
+				apply(t, e, 190, engine.Confirm("x"))
+			}
+			err := modify(e, 190)
+			if coded, is := errors.AsType[*berth.Error](err); !is || coded.Code != berth.Conflict {
+				t.Errorf("%s, confirmed %t: modified after 90 s: %v, want a conflict", binding, confirmed, err)
+			}
+			wantCharged(t, e, 300, 300)
+			apply(t, e, 191, engine.Cancel("x"))
+			wantCharged(t, e, 273, 0)
+		}
+		e := newEngine(t, budgeted(binding, 10_000, 10_000))
+		accepted(t, submit(t, e, 0, hold))
+		apply(t, e, 100, engine.Wake())
+		if err := modify(e, 100); err != nil {
+			t.Errorf("%s: at its start, with nothing to charge: %v", binding, err)
+		}
+		wantCharged(t, e, 1, 1)
 	}
 }

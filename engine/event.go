@@ -110,8 +110,8 @@ func Cancel(id string) Event { return Event{Kind: EventCancel, ID: id} }
 func Confirm(id string) Event { return Event{Kind: EventConfirm, ID: id} }
 
 // Modify asks for another request in place of that of a reservation that has not
-// started; id, kind and user stay. It is atomic: if it is refused, the reservation
-// stays as it is.
+// started, and has not held PEs since a start that is over; id, kind and user stay. It
+// is atomic: if it is refused, the reservation stays as it is.
 func Modify(r *berth.Request) Event {
 	event := Event{Kind: EventModify, Request: r}
 	if r != nil {

@@ -97,19 +97,15 @@ func TestImmediateRequestsQueue(t *testing.T) {
 // that gets a later one in the same moment is given up if it is not used then.
 func TestLateConfirmationIsNoCheckInForALaterStart(t *testing.T) {
 	pool := berth.PoolID("cm5", "pool")
-	request := func(ready berth.Time) *berth.Request {
-		r := berth.Rigid("a", 0, ready, 500, 1, 50)
-		r.Hold, r.NoShow = 100, 5
-		return &r
-	}
+	r := berth.Rigid("a", 0, 10, 500, 1, 50)
+	r.Hold, r.NoShow = 100, 5
 	for name, move := range map[string]engine.Event{
-		"modified":  engine.Modify(request(100)),
 		"relocated": engine.Relocate("a", pool, berth.PEsOf(0)),
 		"displaced": engine.Down(berth.Outage{Resource: pool, PEs: berth.PEsOf(0)}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t, onePool(2, berth.Early))
-			submit(t, e, 0, *request(10))
+			submit(t, e, 0, r)
 			submit(t, e, 0, berth.Rigid("b", 0, 10, 100, 1, 90))
 			apply(t, e, 20, engine.Confirm("a"))
 			apply(t, e, 20, move)

@@ -21,7 +21,7 @@ func (m *model) mistaken(event *engine.Event, e *engine.Engine) answer {
 		return m.mistakenRequest(event.Request, true)
 	case engine.EventModify:
 		r := event.Request
-		if !promised || p.state == berth.Active || r.ID != p.id || r.IsJob() || r.User != p.request.User {
+		if !promised || p.state == berth.Active || p.start() < m.now || r.ID != p.id || r.IsJob() || r.User != p.request.User {
 			return yes
 		}
 		return m.mistakenRequest(r, false)

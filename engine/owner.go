@@ -85,7 +85,7 @@ func (e *Engine) modifiable(id string, r *berth.Request) (*state.Entry, *berth.R
 	d, err := e.promised(id)
 	switch {
 	case err != nil:
-	case d.State() == berth.Active:
+	case e.hasBegun(d):
 		err = berth.Errorf(berth.Conflict, "id", "reservation %q has started; it can be extended or released", id)
 	case d.Request().Task != nil:
 		err = berth.Errorf(berth.Conflict, "id", "reservation %q is a task of workflow %q, which moves it; cancel the workflow and submit another", id, d.Request().Task.Workflow)
@@ -102,6 +102,12 @@ func (e *Engine) modifiable(id string, r *berth.Request) (*state.Entry, *berth.R
 	own := r.Clone()
 	own.Series = d.Request().Series
 	return d, own, nil
+}
+
+// hasBegun reports whether a reservation is active, or has held PEs since its start without being that: what it held is charged to
+// its holders, so that it cannot become another one.
+func (e *Engine) hasBegun(d *state.Entry) bool {
+	return d.State() == berth.Active || d.Start() < e.state.Now()
 }
 
 // modify asks for another request in place of that of a reservation that has not

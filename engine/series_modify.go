@@ -67,7 +67,7 @@ func (e *Engine) ofSeries(event *Event) (requests []berth.Request, of []*state.E
 		r := &event.Requests[i]
 		d := e.state.Entry(r.ID)
 		switch {
-		case d == nil && !e.isPending(r.ID) || d != nil && d.State() == berth.Active:
+		case d == nil && !e.isPending(r.ID) || d != nil && e.hasBegun(d):
 			continue // it is over, or has begun
 		case d == nil || d.Request().Series == nil || d.Request().Series.Series != event.ID:
 			return nil, nil, berth.Errorf(berth.Invalid, "requests", "%q is no reservation of series %q", r.ID, event.ID)
