@@ -364,3 +364,37 @@ func TestWhatHasBegunIsNotModified(t *testing.T) {
 		wantCharged(t, e, 1, 1)
 	}
 }
+
+// A try again is charged like a first one, so a budget bounds how often a task is tried: beyond it the task has failed for good, and says why.
+func TestTriesAgainKeepToBudgets(t *testing.T) {
+	for _, name := range []policy.LimitName{policy.LimitBudget, policy.LimitMonthBudget} {
+		config := managedPool(4, berth.Late)
+		config.Limits = policy.Limits{{Name: name, Value: 350}}
+		e := newEngine(t, config)
+		k := task("t", 100)
+		k.Retries, k.Most = 100, 1
+		apply(t, e, 0, engine.SubmitWorkflow(flow("w", 0, 100_000, k)))
+		var last []change.Change
+		tries := 0
+		for id := "w.1"; tries < 10; id = engine.TaskID("w", 0, tries+1) {
+			r, live := e.Reservation(id)
+			if !live {
+				break
+			}
+			apply(t, e, r.Start(), engine.Wake())
+			last, tries = apply(t, e, r.End()-1, engine.Report(id, berth.FailedForGood, "exit code 1")), tries+1
+		}
+		if got := e.Usage("ada").Charged.All; tries != 3 || got > 350 {
+			t.Errorf("%s: %d tries, charged %d, want 3 within 350", name, tries, got)
+		}
+		why := ""
+		for i := range last {
+			if c := &last[i]; c.Kind == change.TaskOver && c.Flow.Outcome == berth.FailedForGood {
+				why = c.Flow.Why
+			}
+		}
+		if want := fmt.Sprintf("another try is beyond the limit %s: 397 of 350 PE-seconds", name); why != want {
+			t.Errorf("%s: it failed for good: %q, want %q", name, why, want)
+		}
+	}
+}

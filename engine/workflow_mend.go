@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -421,6 +422,10 @@ func (e *Engine) tryAgain(f *state.Flow, i int) bool {
 		e.failForGood(f, i, "there is no place for another try")
 		return false
 	}
+	if over := e.finder.OverTry(&found.Request, &found.Place.Allotments[0], e.vacantTasks(f)); over != nil {
+		e.failForGood(f, i, fmt.Sprintf("another try is beyond the limit %s: %d of %d PE-seconds", over.Limit, over.Asked, over.Allowed))
+		return false
+	}
 	e.giveWay(&found.Place.Allotments[0], behind)
 	try := f.Tries(i) + 1
 	id := TaskID(f.ID(), i, try)
@@ -429,6 +434,16 @@ func (e *Engine) tryAgain(f *state.Flow, i int) bool {
 	}
 	e.promiseTask(&found, id, try)
 	return true
+}
+
+// vacantTasks returns the reservations of tasks that have left their places and have no others yet.
+func (e *Engine) vacantTasks(f *state.Flow) (list []*state.Entry) {
+	for i := range f.Workflow().Tasks {
+		if d := f.Live(i); d != nil && d.Vacant() {
+			list = append(list, d)
+		}
+	}
+	return list
 }
 
 // workflowDone ends a workflow whose tasks have all come out.

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -151,6 +152,31 @@ func (f *Finder) overMonths(a *allowance, tasks []*berth.Allotment) *berth.Excee
 	slices.Sort(months)
 	for _, m := range months {
 		if over := a.exceeds(policy.LimitMonthBudget, f.charged(a, m, areas[m])); over != nil {
+			return over
+		}
+	}
+	return nil
+}
+
+// OverTry says which budget of its holders a task that is tried again exceeds at a place, nil if it exceeds none. Those that have left
+// their places, to be placed again, are charged as they were. Cost: O(holders and those).
+func (f *Finder) OverTry(r *berth.Request, at *berth.Allotment, vacant []*state.Entry) *berth.Exceeded {
+	x, area := f.search(r, nil), berth.Area(at.NPE, at.End.Sub(at.Start))
+	for _, a := range f.allowances(r) {
+		if !x.in(f.poolOf(at.Resource), &a) {
+			continue
+		}
+		all, month := f.charged(&a, policy.Always, area), f.charged(&a, policy.MonthOf(at.Start), area)
+		for _, d := range vacant {
+			if !f.state.Holds(a.of, d) {
+				continue
+			}
+			all = state.AddCharges(all, f.state.ChargeOf(a.of, d))
+			if policy.MonthOf(d.Start()) == policy.MonthOf(at.Start) {
+				month = state.AddCharges(month, f.state.ChargeOf(a.of, d))
+			}
+		}
+		if over := cmp.Or(a.exceeds(policy.LimitBudget, all), a.exceeds(policy.LimitMonthBudget, month)); over != nil {
 			return over
 		}
 	}
