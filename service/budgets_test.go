@@ -1,9 +1,15 @@
 package service_test
 
 import (
+	"context"
+	"errors"
+	"io"
+	"iter"
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 )
@@ -107,5 +113,69 @@ func TestBudgetsOverRestartsAndCompaction(t *testing.T) {
 	used, _, err := h.Usage(t.Context(), root.By, january, january+1)
 	if err != nil || used.Since == 0 || len(used.List) != 1 || used.List[0].Charged != 200 || used.List[0].User != "ann" {
 		t.Errorf("after compaction: %+v, %v; want 200 PE-seconds of ann", used, err)
+	}
+}
+
+// lacking is a journal that no longer keeps what it is asked for; it cannot drop records, so that they come back as little.
+type lacking struct {
+	journal.Store
+	lacks  bool
+	cancel func() // at each read
+	reads  int
+}
+
+func (l *lacking) Read(ctx context.Context, from uint64) iter.Seq2[journal.Record, error] {
+	if !l.lacks {
+		return l.Store.Read(ctx, from)
+	}
+	return func(yield func(journal.Record, error) bool) {
+		if l.reads++; l.cancel != nil {
+			l.cancel()
+		}
+		if l.reads > 100 { // so that a loop ends
+			yield(journal.Record{}, io.ErrUnexpectedEOF)
+			return
+		}
+		yield(journal.Record{}, berth.Errorf(berth.NotFound, "number", "record %d is not kept", from))
+	}
+}
+
+// compacting is such a journal that can drop records.
+type compacting struct {
+	*lacking
+	journal.Compactor
+}
+
+// What was used is not counted for ever anew where the records are not there: the answer ends with the context, and after some tries.
+func TestUsageEndsWhereRecordsAreGone(t *testing.T) {
+	for name, drops := range map[string]bool{"a journal that drops nothing": false, "one that is compacted": true} {
+		dir, c := t.TempDir(), &clock{}
+		store, err := sqlite.Open(dir, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &lacking{Store: store}
+		options := service.Options{Config: onePool(8), Journal: l, Version: "test", Clock: c.now}
+		if drops {
+			options.Journal = compacting{l, store}
+		}
+		h, err := service.Open(t.Context(), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		submit(t, h, ann, berth.Rigid("a", 0, 10, 20, 1, 10))
+		l.lacks = true
+		_, _, err = h.Usage(t.Context(), root.By, 0, 1)
+		if coded, is := errors.AsType[*berth.Error](err); !is || coded.Code != berth.Unavailable || l.reads > 10 {
+			t.Errorf("%s: %v after %d reads", name, err, l.reads)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		l.cancel, l.reads = cancel, 0
+		if _, _, err = h.Usage(ctx, root.By, 0, 1); !errors.Is(err, context.Canceled) || l.reads != 1 {
+			t.Errorf("%s, when the context has ended: %v after %d reads", name, err, l.reads)
+		}
+		if err := errors.Join(h.Close(), store.Close()); err != nil {
+			t.Error(err)
+		}
 	}
 }

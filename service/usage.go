@@ -31,13 +31,17 @@ type UsedSince struct {
 	Since berth.Time
 }
 
+// mostReads is how often records are read anew that are dropped meanwhile. Once is enough where the journal is not compacted again and again.
+const mostReads = 5
+
 // Usage returns what reservations come to that start in months from one on and before another, of the principal,
 // or, for an operator, of all users: counted from the records of the journal. It returns how many records were looked at too. The error is
-// the context's if that has ended. Cost: O(records that are kept), beside the loop.
+// the context's if that has ended, and Unavailable if records that are to be read are not there, however often they were asked for. Cost: O(records that are kept), beside the loop.
 func (h *Host) Usage(ctx context.Context, by Principal, from, to policy.Month) (used UsedSince, looked int, err error) {
-	for {
+	for tries := 1; ; tries++ {
 		begin := journal.Position{}
-		if c, drops := h.options.Journal.(journal.Compactor); drops {
+		c, drops := h.options.Journal.(journal.Compactor)
+		if drops {
 			if begin, err = c.Begin(ctx); err != nil {
 				return used, looked, err
 			}
@@ -46,7 +50,13 @@ func (h *Host) Usage(ctx context.Context, by Principal, from, to policy.Month) (
 		n, err := h.usedSince(ctx, &u, begin.Number+1)
 		looked += n
 		if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.NotFound {
-			continue // what was to be read next has been dropped meanwhile
+			switch {
+			case ctx.Err() != nil:
+				return used, looked, ctx.Err()
+			case drops && tries < mostReads:
+				continue // what was to be read next has been dropped meanwhile
+			}
+			err = berth.Errorf(berth.Unavailable, "journal", "%s; ask again", coded.Msg)
 		}
 		if begin.Number > 0 {
 			used.Since = u.since
