@@ -150,7 +150,7 @@ func (c *call) addAccountToken() error {
 	if wanted.lasts > 0 {
 		wanted.Expires = now.Add(wanted.lasts)
 	}
-	wanted.Sites = wanted.Sites.And(c.by.Sites)
+	wanted.Sites, wanted.Role = wanted.Sites.And(c.by.Sites), c.by.Role
 	secret, e, err := c.tokens.AddAccountToken(a.Name, wanted.Wanted, now)
 	if err != nil {
 		return err

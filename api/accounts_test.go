@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -123,6 +124,70 @@ func TestServiceAccountsFollowTheirOwner(t *testing.T) {
 	w.made(t, `{"user":"olga","role":"viewer"}`)
 	if me := into[form.Me](t, w.do("svc-ops", "GET", "/v1/me", ""), 200); me.Role != "viewer" {
 		t.Errorf("%+v", me)
+	}
+}
+
+// A token of a service account is good for no more than what it is made with: not in its role, its sites or its scopes.
+func TestTokensOfServiceAccountsAreNoMoreThanTheirMaker(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	whole := w.made(t, `{"user":"olga","role":"operator"}`).Secret
+	w.robot(t, "olga", "svc-ops", "operator", "")
+	w.tokens["narrow"] = w.made(t, `{"user":"olga","role":"user","scopes":["read","operate","tokens"],"sites":["cm5"]}`).Secret
+	made := into[form.Token](t, w.do("narrow", "POST", "/v1/service-accounts/svc-ops/tokens", ""), 201)
+	if made.Role != "user" || !slices.Equal(made.Sites, []string{"cm5"}) || !slices.Equal(made.Scopes, []string{"read", "operate"}) {
+		t.Errorf("%+v", made)
+	}
+	w.tokens["svc-ops"] = made.Secret
+	wantProblem(t, w.do("svc-ops", "POST", "/v1/sites/cm5/nodes/n1/resume", ""), 403, "takes the role of operator")
+	w.tokens["olga"] = whole
+	made = into[form.Token](t, w.do("olga", "POST", "/v1/service-accounts/svc-ops/tokens", ""), 201)
+	if made.Role != "operator" {
+		t.Errorf("%+v", made)
+	}
+}
+
+// No way gives a token of a service account the scope that makes tokens, and one that has it nevertheless, as from a file of an earlier
+// version, makes none.
+func TestServiceAccountsNeverMakeTokens(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	made := w.robot(t, "root", "svc-ops", "operator", `{"scopes":["read"]}`)
+	wantProblem(t, w.do("root", "PATCH", "/v1/tokens/"+made.ID, `{"scopes":["read","tokens"]}`), 422, "scopes: read,tokens; a token of a service account is for some of read,")
+	if e := into[form.Token](t, w.do("root", "PATCH", "/v1/tokens/"+made.ID, `{"scopes":["read","operate"]}`), 200); !slices.Equal(e.Scopes, []string{"read", "operate"}) {
+		t.Errorf("%+v", e)
+	}
+	w.widen(t, "svc-ops", `["read","tokens"]`)
+	for _, call := range []string{"GET /v1/tokens", "POST /v1/tokens", "PATCH /v1/tokens/" + made.ID, "GET /v1/sessions", "POST /v1/service-accounts"} {
+		method, path, _ := strings.Cut(call, " ")
+		wantProblem(t, w.do("svc-ops", method, path, `{"user":"eve"}`), 403, "user: a service account makes and ends no tokens")
+	}
+	into[form.Me](t, w.do("svc-ops", "GET", "/v1/me", ""), 200)
+}
+
+// widen has the tokens of a service account be good for other scopes in the file, and a service read that.
+func (w *world) widen(t *testing.T, account, scopes string) {
+	t.Helper()
+	path := filepath.Join(w.folder, token.File)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []map[string]any
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if e["user"] == account {
+			e["scopes"] = json.RawMessage(scopes)
+		}
+	}
+	if text, err = json.Marshal(list); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.Reload(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -241,6 +241,9 @@ func (c *call) serve(e *endpoint) error {
 		if held := c.token.Scopes; !e.anyScope && !held.Has(e.scopes()) {
 			return beyondScope(held, e.scopes())
 		}
+		if c.token.OfAccount && !e.anyScope && !token.AccountScopes.Has(e.scopes()) { // whatever the file of tokens says
+			return errAccount("makes and ends no tokens")
+		}
 	}
 	defer c.rest()
 	if err := c.elsewhere(e); err != nil {

@@ -19,7 +19,7 @@ func (c *call) came() token.Came {
 	if c.door.public != nil {
 		list := strings.Split(strings.Join(c.r.Header.Values("X-Forwarded-For"), ","), ",")
 		if at, err := netip.ParseAddr(strings.TrimSpace(list[len(list)-1])); err == nil {
-			from.Address = at.String()
+			from.Address = at.WithZone("").String() // a zone is of any length, and says nothing on another machine
 		}
 	}
 	return from

@@ -105,13 +105,16 @@ func TestSessionsOfOtherWaysAreSeen(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 	}
-	b := &browser{world: w, host: "hpc.example.org"}
-	a := b.send("POST", "/v1/session", "", "Authorization", "Bearer "+w.tokens["alice"], "Origin", "https://hpc.example.org", "X-Forwarded-For", "192.0.2.1, 203.0.113.9")
-	if b.cookies = a.Result().Cookies(); a.Code != 201 {
-		t.Fatal(a.text)
-	}
-	if list := b.sessions(t, ""); list[0].Address != "203.0.113.9" {
-		t.Errorf("%+v", list)
+	for said, want := range map[string]string{"192.0.2.1, 203.0.113.9": "203.0.113.9", "fe80::1%" + strings.Repeat("z", 4000): "fe80::1"} {
+		b := &browser{world: w, host: "hpc.example.org"}
+		a := b.send("POST", "/v1/session", "", "Authorization", "Bearer "+w.tokens["alice"], "Origin", "https://hpc.example.org", "X-Forwarded-For", said)
+		if b.cookies = a.Result().Cookies(); a.Code != 201 {
+			t.Fatal(a.text)
+		}
+		list := b.sessions(t, "")
+		if at := slices.IndexFunc(list, func(s form.Session) bool { return s.Current }); at < 0 || list[at].Address != want {
+			t.Errorf("%s: %+v", want, list)
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ type world struct {
 	way    identity.Way      // by which ask shows who asks; empty is by a token
 	munged munged
 	store  *token.Store
+	folder string // of the store
 }
 
 func newWorld(t testing.TB, options api.Options) *world {
@@ -49,7 +50,7 @@ func newWorld(t testing.TB, options api.Options) *world {
 	if options.Service == nil {
 		options.Service = w.fake
 	}
-	options.Tokens, w.store = store, store
+	options.Tokens, w.store, w.folder = store, store, folder
 	if options.Courier == nil {
 		if options.Courier, err = courier.Open(courier.Options{Folder: folder}); err != nil {
 			t.Fatal(err)

@@ -118,7 +118,7 @@ func (s *Store) Accounts() []Account {
 	return slices.SortedFunc(maps.Values(*s.accounts.Load()), func(a, b Account) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// AddAccountToken makes a token of a service account, with the account's role, and returns it; it cannot be had again. Without a time
+// AddAccountToken makes a token of a service account, with the account's role or the wanted one, whichever may do less, and returns it; it cannot be had again. Without a time
 // at which it expires it is good for 90 days, and without scopes for AccountScopes. Errors: NotFound, Invalid if there cannot be such a
 // one, Conflict if the account has as many as there can be.
 func (s *Store) AddAccountToken(name string, w Wanted, now berth.Time) (secret string, e Entry, err error) {
@@ -131,7 +131,7 @@ func (s *Store) AddAccountToken(name string, w Wanted, now berth.Time) (secret s
 	case w.Scopes.All():
 		w.Scopes = AccountScopes
 	case !AccountScopes.Has(w.Scopes):
-		return "", e, berth.Errorf(berth.Invalid, "scopes", "%s; a token of a service account is for some of %s", w.Scopes, AccountScopes)
+		return "", e, beyondAccount(w.Scopes)
 	}
 	if w.Expires == 0 {
 		w.Expires = now.Add(accountTokenLasts)
@@ -139,8 +139,16 @@ func (s *Store) AddAccountToken(name string, w Wanted, now berth.Time) (secret s
 	if len(s.Of(name, now)) >= maxAccountTokens {
 		return "", e, berth.Errorf(berth.Conflict, "tokens", "%s has %d, which is the most there can be; revoke some", name, maxAccountTokens)
 	}
-	w.User, w.Role, w.Sites, w.account = account.Name, account.Role, w.Sites.And(account.Sites), true
+	if w.Role == "" || (service.Principal{Role: w.Role}).Can(account.Role) {
+		w.Role = account.Role
+	}
+	w.User, w.Sites, w.account = account.Name, w.Sites.And(account.Sites), true
 	return s.add(&w, now)
+}
+
+// beyondAccount is the error about scopes for which a token of a service account is not good.
+func beyondAccount(s Scopes) error {
+	return berth.Errorf(berth.Invalid, "scopes", "%s; a token of a service account is for some of %s", s, AccountScopes)
 }
 
 // NoAccount is the error about a service account that is not there.

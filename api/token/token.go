@@ -302,7 +302,7 @@ func (s *Store) Revoke(id string) error {
 }
 
 // ChangeScopes has a token be good for some scopes from now on, with the sessions that were opened with it. Errors:
-// NotFound, also of a session, and Conflict as of Revoke.
+// NotFound, also of a session, Invalid if a token of a service account is not good for them, and Conflict as of Revoke.
 func (s *Store) ChangeScopes(id string, scopes Scopes) (Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -310,6 +310,9 @@ func (s *Store) ChangeScopes(id string, scopes Scopes) (Entry, error) {
 	at := slices.IndexFunc(entries, func(e Entry) bool { return e.ID == id && !e.IsSession() })
 	if at < 0 {
 		return Entry{}, berth.Errorf(berth.NotFound, "id", "no token %q", id)
+	}
+	if entries[at].OfAccount && !AccountScopes.Has(scopes) {
+		return Entry{}, beyondAccount(scopes)
 	}
 	lasted := entries[at].lasting()
 	for i := range entries {
