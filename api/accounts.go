@@ -3,6 +3,8 @@ package api
 import (
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
@@ -55,14 +57,45 @@ func (c *call) addAccount() error {
 	if err := c.knownSites(a.Sites); err != nil {
 		return err
 	}
+	if err := c.freeName(a.Name); err != nil {
+		return err
+	}
 	a.Sites = a.Sites.And(c.by.Sites)
-	a, err := c.tokens.AddAccount(a, c.Now())
+	a, err := c.tokens.AddAccount(a, c.by, c.Now())
 	if err != nil {
 		return err
 	}
 	c.log.Info("service account made", "by", c.by.User, "name", a.Name, "owner", a.Owner, "role", a.Role)
 	f := accountForm(&a)
 	return c.answer(http.StatusCreated, &f)
+}
+
+// freeName returns the error about the name of a user, which a service account would act as: with the code Denied if the machine has an account of
+// it, after which an operator alone names one, and Conflict if such a user has reservations.
+func (c *call) freeName(name string) error {
+	if !strings.HasPrefix(name, token.AccountPrefix) { // and is refused for that
+		return nil
+	}
+	if !c.by.Can(service.Operator) {
+		is, err := c.ways.OnMachine(c.r.Context(), name)
+		if err != nil {
+			return err
+		}
+		if is {
+			return berth.Errorf(berth.Denied, "name", "%s is an account of the machine; an operator makes a service account of that name, or take another", name)
+		}
+	}
+	if c.tokens.WasAccount(name) { // and the reservations are of that
+		return nil
+	}
+	users, err := c.Users(c.r.Context(), service.Principal{User: c.by.User, Role: service.Operator})
+	if err != nil {
+		return err
+	}
+	if slices.Contains(users, name) {
+		return berth.Errorf(berth.Conflict, "name", "there is a user %s already; take another name", name)
+	}
+	return nil
 }
 
 // errAccount is the error about what a service account does not do.
@@ -114,7 +147,7 @@ func (c *call) removeAccount() error {
 	if err != nil {
 		return err
 	}
-	if err := c.tokens.RemoveAccount(a.Name); err != nil {
+	if err := c.tokens.RemoveAccount(a.Name, c.Now()); err != nil {
 		return err
 	}
 	c.log.Info("service account removed", "by", c.by.User, "name", a.Name)

@@ -67,20 +67,50 @@ func TestServiceAccounts(t *testing.T) {
 	}
 	wantProblem(t, w.do("svc-ci", "GET", "/v1/me", ""), 401)
 	wantProblem(t, w.do("", "GET", feed.Path, ""), 404)
-	into[form.ServiceAccount](t, w.do("bob", "POST", "/v1/service-accounts", `{"name":"svc-ci"}`), 201)
+	wantProblem(t, w.do("bob", "POST", "/v1/service-accounts", `{"name":"svc-ci"}`), 409, "was a service account of another user")
+	w.fake.users = []string{"svc-ci"} // whose reservations stay
+	into[form.ServiceAccount](t, w.do("alice", "POST", "/v1/service-accounts", `{"name":"svc-ci"}`), 201)
 	wantProblem(t, w.do("svc-ci", "GET", "/v1/me", ""), 401)
+	for _, call := range []string{"root DELETE /v1/service-accounts/svc-ci", "alice DELETE /v1/service-accounts/svc-ci"} {
+		by := strings.Fields(call)
+		if a := w.do(by[0], by[1], by[2], ""); a.Code != map[string]int{"root": 204, "alice": 404}[by[0]] {
+			t.Error(call, a.Code, a.text)
+		}
+	}
+	into[form.ServiceAccount](t, w.do("root", "POST", "/v1/service-accounts", `{"name":"svc-ci","owner":"bob"}`), 201)
+}
+
+// A user makes no service account whose name is that of a user already: one of the machine, or one with reservations. An operator names one after
+// an account of the machine, as which its tasks run then.
+func TestServiceAccountsTakeNoNamesOfUsers(t *testing.T) {
+	held := accounts
+	defer func() { accounts = held }()
+	accounts = append(slices.Clone(accounts), identity.Account{Name: "svc-backup", UID: 1010})
+	w := newWorld(t, api.Options{})
+	add := func(user, name string) *answer {
+		return w.do(user, "POST", "/v1/service-accounts", `{"name":"`+name+`","owner":"alice"}`)
+	}
+	wantProblem(t, add("alice", "svc-backup"), 403, "name: svc-backup is an account of the machine")
+	wantProblem(t, add("alice", "svc-unanswered"), 503, "does not answer")
+	w.fake.users = []string{"bob", "svc-held"}
+	wantProblem(t, add("alice", "svc-held"), 409, "name: there is a user svc-held already")
+	into[form.ServiceAccount](t, add("alice", "svc-free"), 201)
+	for _, name := range []string{"svc-backup", "svc-unanswered"} {
+		into[form.ServiceAccount](t, add("root", name), 201)
+	}
+	wantProblem(t, add("root", "svc-held"), 409, "name: there is a user svc-held already")
 }
 
 // No person logs in under the name of a service account: not in a browser, and in no other way.
 func TestNoPersonIsAServiceAccount(t *testing.T) {
-	w := newWorld(t, api.Options{})
-	w.robot(t, "alice", "svc-ci", "user", "")
-	bearer := []string{"Authorization", "Bearer " + w.tokens["svc-ci"]}
-	wantProblem(t, w.do("", "POST", "/v1/session", "", bearer...), 403, "no person logs in")
-	wantProblem(t, w.do("svc-ci", "POST", "/v1/session/links", ""), 403, "no person logs in")
 	held := accounts
 	defer func() { accounts = held }()
 	accounts = append(slices.Clone(accounts), identity.Account{Name: "svc-ci", UID: 1999001})
+	w := newWorld(t, api.Options{})
+	w.robot(t, "root", "svc-ci", "user", "")
+	bearer := []string{"Authorization", "Bearer " + w.tokens["svc-ci"]}
+	wantProblem(t, w.do("", "POST", "/v1/session", "", bearer...), 403, "no person logs in")
+	wantProblem(t, w.do("svc-ci", "POST", "/v1/session/links", ""), 403, "no person logs in")
 	for _, way := range []identity.Way{identity.Socket, identity.SlurmJWT} {
 		w.way = way
 		wantProblem(t, w.do("svc-ci", "GET", "/v1/me", ""), 403, "no person logs in")
@@ -220,7 +250,7 @@ func TestTokensOfAccountsThatAreGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.AddAccount(token.Account{Name: "svc-x", Owner: "root", Role: service.User}, start); err != nil {
+	if _, err := s.AddAccount(token.Account{Name: "svc-x", Owner: "root", Role: service.User}, service.Principal{User: "root", Role: service.Operator}, start); err != nil {
 		t.Fatal(err)
 	}
 	secret, _, err := s.AddAccountToken("svc-x", token.Wanted{}, start)

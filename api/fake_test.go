@@ -31,6 +31,7 @@ type fake struct {
 	window   service.Window // of the starts that were asked about last
 	foreseen []berth.Forecast
 	allowed  []service.Allowed // to everyone
+	users    []string          // who have reservations
 	starting bool              // the site was not looked at yet
 	mu       sync.Mutex
 	size     berth.Count
@@ -66,7 +67,7 @@ type keyed struct {
 const start berth.Time = 1_795_262_400
 
 func newFake() *fake {
-	return &fake{size: 100, now: start, offered: map[string]berth.Request{}, keys: map[string]keyed{}, more: make(chan struct{}), drained: map[string]string{}}
+	return &fake{size: 100, now: start, offered: map[string]berth.Request{}, keys: map[string]keyed{}, users: []string{"alice", "bob"}, more: make(chan struct{}), drained: map[string]string{}}
 }
 
 func (f *fake) lock() func() {
@@ -169,7 +170,7 @@ func (f *fake) Usage(_ context.Context, by service.Principal, from, to policy.Mo
 
 func (f *fake) Users(context.Context, service.Principal) ([]string, error) {
 	defer f.lock()()
-	return []string{"alice", "bob"}, f.fails
+	return f.users, f.fails
 }
 
 func (f *fake) AcceptClock(context.Context, service.Ask) error {

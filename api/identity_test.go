@@ -69,7 +69,7 @@ func (w *world) ways(t testing.TB) *identity.Ways {
 	return &identity.Ways{
 		Roles: identity.Roles{Default: service.User, Self: 4000, Rules: []identity.Rule{{Role: service.Viewer, Groups: []string{"guests"}}, {Users: []string{"x"}, Groups: []string{"gone"}}}},
 		Accounts: identity.NewAccounts(func(_ context.Context, key string) (identity.Account, bool, error) {
-			if key == "1999" {
+			if key == "1999" || key == "svc-unanswered" {
 				return identity.Account{}, false, errors.New("no answer")
 			}
 			for _, a := range accounts {

@@ -6,6 +6,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -104,6 +105,19 @@ func (w *Ways) Named(ctx context.Context, user string) (Caller, error) {
 	}
 	account, err := w.Accounts.ByName(ctx, user)
 	return w.caller(account, Socket, err)
+}
+
+// OnMachine reports whether there is an account of a name on the machine, whatever its role. The error is of code Unavailable if that
+// cannot be known now.
+func (w *Ways) OnMachine(ctx context.Context, name string) (bool, error) {
+	if w == nil || w.Accounts == nil {
+		return false, nil
+	}
+	_, err := w.Accounts.ByName(ctx, name)
+	if e, is := errors.AsType[*berth.Error](err); is && e.Code == berth.Denied {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Member returns a user who was identified by an OpenID provider before, in those groups, as the roles are now.

@@ -23,6 +23,8 @@ const (
 	accountTokenLasts berth.Duration = 90 * 86_400
 	// maxAccounts is how many service accounts a user has at most.
 	maxAccounts = 32
+	// maxAccountNames is how many names of service accounts a user has at most, those of removed ones too.
+	maxAccountNames = 256
 	// maxAccountTokens is how many tokens a service account has at most: some for each of some programs.
 	maxAccountTokens = 32
 )
@@ -39,6 +41,8 @@ type Account struct {
 	Sites   service.SiteSet `json:"sites,omitempty"`
 	Note    string          `json:"note,omitempty"`
 	Created berth.Time      `json:"created"`
+	// Removed is when it was removed, 0 if it was not. Its name stays its owner's, since there may be reservations of that name.
+	Removed berth.Time `json:"removed,omitempty"`
 }
 
 // readAccounts reads the service accounts; no file is none.
@@ -75,34 +79,41 @@ func checkAccount(a *Account) error {
 }
 
 // AddAccount makes a service account. Errors: Invalid if there cannot be such a one, Conflict if there is one of that name, if tokens
-// of a user of that name are there, or if the owner has as many as there can be.
-func (s *Store) AddAccount(a Account, now berth.Time) (Account, error) {
+// of a user of that name are there, if one of another owner had the name and no operator makes it, or if the owner has as many as there can be.
+func (s *Store) AddAccount(a Account, by service.Principal, now berth.Time) (Account, error) {
 	if err := checkAccount(&a); err != nil {
 		return a, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := maps.Clone(*s.accounts.Load())
-	has := 0
+	has, names := 0, 0
 	for _, other := range known {
-		if other.Owner == a.Owner {
+		if other.Owner != a.Owner || other.Name == a.Name {
+			continue
+		}
+		if names++; other.Removed == 0 {
 			has++
 		}
 	}
-	_, is := known[a.Name]
+	was, is := known[a.Name]
 	_, ofProvider := (*s.members.known.Load())[a.Name]
 	_, owned := known[a.Owner]
 	switch {
-	case is:
+	case is && was.Removed == 0:
 		return a, berth.Errorf(berth.Conflict, "name", "there is a service account %s already", a.Name)
+	case is && was.Owner != a.Owner && !by.Can(service.Operator):
+		return a, berth.Errorf(berth.Conflict, "name", "%s was a service account of another user, whose reservations may be there; take another name", a.Name)
 	case owned:
 		return a, berth.Errorf(berth.Invalid, "owner", "%s is a service account, which owns none; want a person", a.Owner)
 	case ofProvider || slices.ContainsFunc(s.List(), func(e Entry) bool { return e.User == a.Name }):
 		return a, berth.Errorf(berth.Conflict, "name", "there is a user %s already; take another name", a.Name)
 	case has >= maxAccounts:
 		return a, berth.Errorf(berth.Conflict, "owner", "%s has %d service accounts, which is the most there can be; berth service-account remove ends one", a.Owner, has)
+	case names >= maxAccountNames:
+		return a, berth.Errorf(berth.Conflict, "owner", "%s has used %d names, which is the most there can be; take one of a removed service account again", a.Owner, names)
 	}
-	a.Created = now
+	a.Created, a.Removed = now, 0
 	known[a.Name] = a
 	return a, s.saveAccounts(known)
 }
@@ -110,12 +121,19 @@ func (s *Store) AddAccount(a Account, now berth.Time) (Account, error) {
 // Account returns the service account of a name, and false if there is none.
 func (s *Store) Account(name string) (Account, bool) {
 	a, known := (*s.accounts.Load())[name]
-	return a, known
+	if !known || a.Removed != 0 {
+		return Account{}, false
+	}
+	return a, true
 }
+
+// WasAccount reports whether a service account of a name was removed.
+func (s *Store) WasAccount(name string) bool { return (*s.accounts.Load())[name].Removed != 0 }
 
 // Accounts returns all service accounts by name.
 func (s *Store) Accounts() []Account {
-	return slices.SortedFunc(maps.Values(*s.accounts.Load()), func(a, b Account) int { return strings.Compare(a.Name, b.Name) })
+	all := slices.SortedFunc(maps.Values(*s.accounts.Load()), func(a, b Account) int { return strings.Compare(a.Name, b.Name) })
+	return slices.DeleteFunc(all, func(a Account) bool { return a.Removed != 0 })
 }
 
 // AddAccountToken makes a token of a service account, with the account's role or the wanted one, whichever may do less, and returns it; it cannot be had again. Without a time
@@ -156,12 +174,13 @@ func NoAccount(name string) error {
 	return berth.Errorf(berth.NotFound, "name", "no service account %.70q", name)
 }
 
-// RemoveAccount ends a service account with its tokens and feeds. The error is NotFound if there is none.
-func (s *Store) RemoveAccount(name string) error {
+// RemoveAccount ends a service account with its tokens and feeds. Its name stays its owner's. The error is NotFound if there is none.
+func (s *Store) RemoveAccount(name string, now berth.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := maps.Clone(*s.accounts.Load())
-	if _, is := known[name]; !is {
+	a, is := known[name]
+	if !is || a.Removed != 0 {
 		return NoAccount(name)
 	}
 	// Its tokens first: without them it is worthless, whatever is interrupted.
@@ -171,7 +190,7 @@ func (s *Store) RemoveAccount(name string) error {
 	if _, err := s.endFeeds(func(f *Feed) bool { return f.User == name }, berth.Time(s.feeds.kept.Load())); err != nil {
 		return err
 	}
-	delete(known, name)
+	known[name] = Account{Name: name, Owner: a.Owner, Role: a.Role, Created: a.Created, Removed: max(now, 1)}
 	return s.saveAccounts(known)
 }
 

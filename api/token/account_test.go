@@ -1,6 +1,7 @@
 package token_test
 
 import (
+	"errors"
 	"strconv"
 	"testing"
 
@@ -16,11 +17,11 @@ func TestAccountsAreMadeAndRemoved(t *testing.T) {
 	folder := t.TempDir()
 	s := open(t, folder)
 	want := token.Account{Name: "svc-ci", Owner: "alice", Role: service.User, Note: "builds", Sites: service.NewSiteSet([]string{"cm5"})}
-	a, err := s.AddAccount(want, 200)
+	a, err := s.AddAccount(want, service.Principal{User: "alice", Role: service.User}, 200)
 	if want.Created = 200; err != nil || a != want {
 		t.Fatal(a, err)
 	}
-	if _, err := s.AddAccount(token.Account{Name: "svc-other", Owner: "bob", Role: service.Viewer}, 200); err != nil {
+	if _, err := s.AddAccount(token.Account{Name: "svc-other", Owner: "bob", Role: service.Viewer}, service.Principal{User: "alice", Role: service.User}, 200); err != nil {
 		t.Fatal(err)
 	}
 	secret, e, err := s.AddAccountToken("svc-ci", token.Wanted{Scopes: token.ScopeRead, Sites: service.NewSiteSet([]string{"cm5", "other"})}, 200)
@@ -38,7 +39,7 @@ func TestAccountsAreMadeAndRemoved(t *testing.T) {
 	if got, _, known := again.Check(secret); !known || got != e {
 		t.Error(got, known)
 	}
-	if err := s.RemoveAccount("svc-ci"); err != nil {
+	if err := s.RemoveAccount("svc-ci", 250); err != nil {
 		t.Fatal(err)
 	}
 	for _, store := range []*token.Store{s, open(t, folder)} {
@@ -52,7 +53,7 @@ func TestAccountsAreMadeAndRemoved(t *testing.T) {
 			t.Error("that of another ended with it")
 		}
 	}
-	if err := s.RemoveAccount("svc-ci"); codeOf(err) != berth.NotFound {
+	if err := s.RemoveAccount("svc-ci", 250); codeOf(err) != berth.NotFound {
 		t.Error(err)
 	}
 	if _, _, err := s.AddAccountToken("svc-ci", token.Wanted{}, 200); codeOf(err) != berth.NotFound {
@@ -64,7 +65,7 @@ func TestAccountsAreMadeAndRemoved(t *testing.T) {
 func TestAccountsAreBounded(t *testing.T) {
 	s := open(t, t.TempDir())
 	for i := range 33 {
-		_, err := s.AddAccount(token.Account{Name: "svc-" + strconv.Itoa(i), Owner: "alice", Role: service.User}, 200)
+		_, err := s.AddAccount(token.Account{Name: "svc-" + strconv.Itoa(i), Owner: "alice", Role: service.User}, service.Principal{User: "alice", Role: service.User}, 200)
 		if want := i == 32; want != (codeOf(err) == berth.Conflict) {
 			t.Fatal(i, err)
 		}
@@ -76,7 +77,70 @@ func TestAccountsAreBounded(t *testing.T) {
 	if _, _, err := s.AddAccountToken("svc-0", token.Wanted{}, 300); err != nil {
 		t.Error("those that have expired count:", err)
 	}
-	if _, err := s.AddAccount(token.Account{Name: "svc-a", Owner: "bob", Role: service.User}, 200); err != nil {
+	if _, err := s.AddAccount(token.Account{Name: "svc-a", Owner: "bob", Role: service.User}, service.Principal{User: "alice", Role: service.User}, 200); err != nil {
 		t.Error("those of others count:", err)
+	}
+}
+
+// The name of a removed service account stays its owner's, also after a restart: no other user takes it, with what was reserved under it. An
+// operator gives it to another one.
+func TestNamesOfRemovedAccountsStayTheirOwners(t *testing.T) {
+	folder := t.TempDir()
+	s := open(t, folder)
+	add := func(owner string, role service.Role) error {
+		_, err := s.AddAccount(token.Account{Name: "svc-ci", Owner: owner, Role: service.User}, service.Principal{User: owner, Role: role}, 200)
+		return err
+	}
+	remove := func() {
+		t.Helper()
+		if err := s.RemoveAccount("svc-ci", 250); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, folder)
+	}
+	if err := add("alice", service.User); err != nil {
+		t.Fatal(err)
+	}
+	remove()
+	if !s.WasAccount("svc-ci") || len(s.Accounts()) != 0 {
+		t.Errorf("%+v", s.Accounts())
+	}
+	if err := add("bob", service.User); codeOf(err) != berth.Conflict {
+		t.Error(err)
+	}
+	if err := add("alice", service.User); err != nil {
+		t.Error(err)
+	}
+	if s.WasAccount("svc-ci") {
+		t.Error("it is there, and yet removed")
+	}
+	remove()
+	if err := add("bob", service.Operator); err != nil {
+		t.Error(err)
+	}
+	remove()
+	if err := add("alice", service.User); codeOf(err) != berth.Conflict {
+		t.Error("it is bob's now:", err)
+	}
+}
+
+// A user cannot fill the file with names of removed service accounts, and goes on with those names.
+func TestNamesOfRemovedAccountsAreBounded(t *testing.T) {
+	s := open(t, t.TempDir())
+	alice := service.Principal{User: "alice", Role: service.User}
+	add := func(n int) error {
+		_, err := s.AddAccount(token.Account{Name: "svc-" + strconv.Itoa(n), Owner: "alice", Role: service.User}, alice, 200)
+		return err
+	}
+	for n := range 256 {
+		if err := errors.Join(add(n), s.RemoveAccount("svc-"+strconv.Itoa(n), 200)); err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if err := add(256); codeOf(err) != berth.Conflict {
+		t.Error(err)
+	}
+	if err := add(255); err != nil {
+		t.Error(err)
 	}
 }
