@@ -173,6 +173,12 @@ func (c *call) forward(s *stream, happenings <-chan happening) {
 	defer beat.Stop()
 	expiry := time.NewTimer(c.untilExpiry())
 	defer expiry.Stop()
+	var owner <-chan time.Time // when to look at the owner of a service account again
+	if c.token.OfAccount {
+		each := time.NewTicker(c.beat) // of its own, since one of events alone never beats
+		defer each.Stop()
+		owner = each.C
+	}
 	for {
 		var err error
 		select {
@@ -212,6 +218,11 @@ func (c *call) forward(s *stream, happenings <-chan happening) {
 				return
 			}
 			expiry.Reset(c.untilExpiry())
+		case <-owner:
+			if c.lessened() {
+				s.end(errRevoked)
+				return
+			}
 		case <-beat.C:
 			if no := c.worthless(); no != nil {
 				s.end(no)
@@ -252,6 +263,20 @@ func (c *call) untilExpiry() time.Duration {
 	return max(left, time.Second)
 }
 
+// lessened reports whether a service account, or its owner, may do something else by now than when the call came, or nothing. While the directory of
+// users does not answer nothing is known of that, and the stream goes on.
+func (c *call) lessened() bool {
+	if !c.token.OfAccount {
+		return false
+	}
+	by, err := c.standings().narrowed(c.r.Context(), &c.token)
+	if err != nil {
+		return denied(err)
+	}
+	by.Sites = by.Sites.And(service.SitesOf(c.access, by))
+	return by != c.by
+}
+
 // revoked reports whether the token with which a call came is worthless by now, or good
 // for something else.
 func (c *call) revoked() bool {
@@ -263,7 +288,7 @@ func (c *call) revoked() bool {
 	var entry token.Entry
 	var known bool
 	entry, c.outdated, known = c.tokens.Check(c.secret)
-	return !known || entry != c.token
+	return !known || entry != c.token || c.lessened()
 }
 
 // stream writes server-sent events.

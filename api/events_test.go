@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/api/identity"
+	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 )
@@ -275,6 +278,72 @@ func TestARevokedTokenEndsItsStreams(t *testing.T) {
 	if text, open := alice.next(); !open || !strings.Contains(text, "event:") || strings.Contains(text, "event: end") {
 		t.Errorf("alice reads %q", text)
 	}
+}
+
+// The stream of a service account ends once its owner may do less: at once where that is for tokens to say, and with the next sign of life where it is
+// for the machine.
+func TestStreamsOfServiceAccountsFollowTheirOwner(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	server := w.serve(t)
+	olga := into[form.Token](t, w.do("root", "POST", "/v1/tokens", `{"user":"olga","role":"operator"}`), http.StatusCreated)
+	w.tokens["olga"] = olga.Secret
+	w.robot(t, "olga", "svc-ops", "operator", "")
+	w.robot(t, "alice", "svc-ci", "user", "")
+	ops, other := w.listen(t, server.URL, "svc-ops", "/v1/events"), w.listen(t, server.URL, "svc-ci", "/v1/events")
+	for _, l := range []*listener{ops, other} {
+		if _, open := l.next(); !open {
+			t.Fatal("it ended at once")
+		}
+	}
+	into[form.Token](t, w.do("root", "POST", "/v1/tokens", `{"user":"olga","role":"user"}`), http.StatusCreated)
+	if a := w.do("root", "DELETE", "/v1/tokens/"+olga.ID, ""); a.Code != http.StatusNoContent {
+		t.Fatal(a.text)
+	}
+	if last, _ := ops.next(); !strings.Contains(last, "event: end") || !strings.Contains(last, "denied") {
+		t.Errorf("it goes on with %q", last)
+	}
+	w.reserve(t, "svc-ci")
+	if text, open := other.next(); !open || strings.Contains(text, "event: end") {
+		t.Errorf("svc-ci reads %q", text)
+	}
+}
+
+// TestStreamsOfServiceAccountsFollowTheMachine runs on the clock of a bubble, in which the directory forgets the owner.
+func TestStreamsOfServiceAccountsFollowTheMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := accounts
+		defer func() { accounts = held }()
+		accounts = append(slices.Clone(accounts), identity.Account{Name: "carla", UID: 1011})
+		w := newWorld(t, api.Options{})
+		if _, err := w.store.AddAccount(token.Account{Name: "svc-c", Owner: "carla", Role: service.User}, service.Principal{User: "carla", Role: service.User}, start); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if w.tokens["svc-c"], _, err = w.store.AddAccountToken("svc-c", token.Wanted{}, start); err != nil {
+			t.Fatal(err)
+		}
+		rec := &recorder{header: http.Header{}, written: make(chan string, 100)}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			w.ServeHTTP(rec, w.ask("svc-c", "GET", "/v1/events", ""))
+		}()
+		<-rec.written
+		if text := <-rec.written; text != ": alive\n\n" {
+			t.Fatal(text)
+		}
+		accounts = held
+		began := time.Now()
+		for text := range rec.written {
+			if strings.Contains(text, "event: end") {
+				break
+			}
+			if time.Since(began) > time.Minute {
+				t.Fatal("it goes on")
+			}
+		}
+		<-done
+	})
 }
 
 // One user cannot use up the streams of all users.
