@@ -151,7 +151,7 @@ func (m *seriesMachine) modify() {
 	}
 	var list []berth.Request
 	for n := first; n <= len(s.Occurrences); n++ {
-		if r, is := m.e.Reservation(berth.OccurrenceID(s.ID, n)); is && r.State != berth.Active {
+		if r, is := m.e.Reservation(berth.OccurrenceID(s.ID, n)); is && r.State != berth.Active && r.Start() >= m.e.Now() { // what has held PEs stays as it is
 			list = append(list, change(r.Request))
 		}
 	}
