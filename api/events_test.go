@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -311,10 +310,8 @@ func TestStreamsOfServiceAccountsFollowTheirOwner(t *testing.T) {
 // TestStreamsOfServiceAccountsFollowTheMachine runs on the clock of a bubble, in which the directory forgets the owner.
 func TestStreamsOfServiceAccountsFollowTheMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		held := accounts
-		defer func() { accounts = held }()
-		accounts = append(slices.Clone(accounts), identity.Account{Name: "carla", UID: 1011})
 		w := newWorld(t, api.Options{})
+		w.also.Store(&identity.Account{Name: "carla", UID: 1011})
 		if _, err := w.store.AddAccount(token.Account{Name: "svc-c", Owner: "carla", Role: service.User}, service.Principal{User: "carla", Role: service.User}, start); err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +329,7 @@ func TestStreamsOfServiceAccountsFollowTheMachine(t *testing.T) {
 		if text := <-rec.written; text != ": alive\n\n" {
 			t.Fatal(text)
 		}
-		accounts = held
+		w.also.Store(nil)
 		began := time.Now()
 		for text := range rec.written {
 			if strings.Contains(text, "event: end") {

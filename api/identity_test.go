@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -72,7 +73,11 @@ func (w *world) ways(t testing.TB) *identity.Ways {
 			if key == "1999" || key == "svc-unanswered" {
 				return identity.Account{}, false, errors.New("no answer")
 			}
-			for _, a := range accounts {
+			list := accounts
+			if a := w.also.Load(); a != nil {
+				list = append(slices.Clone(list), *a)
+			}
+			for _, a := range list {
 				if a.Name == key || strconv.Itoa(int(a.UID)) == key {
 					return a, true, nil
 				}

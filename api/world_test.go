@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/berth-hpc/berth/api"
@@ -26,7 +27,8 @@ type world struct {
 	way    identity.Way      // by which ask shows who asks; empty is by a token
 	munged munged
 	store  *token.Store
-	folder string // of the store
+	folder string                           // of the store
+	also   atomic.Pointer[identity.Account] // of the machine, beside accounts
 }
 
 func newWorld(t testing.TB, options api.Options) *world {
