@@ -78,7 +78,7 @@ func TestRoleEndpointOwnerScope(t *testing.T) {
 	closed := newWorld(t, api.Options{Limits: unlimited})
 	for i := range rights {
 		row := &rights[i]
-		if row.nobody != 401 { // which needs no token
+		if row.nobody != 401 { // the endpoint needs no token
 			continue
 		}
 		needed := row.takes()

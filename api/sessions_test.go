@@ -85,7 +85,8 @@ func TestSessionsAreSeenAndEnded(t *testing.T) {
 	}
 }
 
-// Sessions of users whom the machine or a provider knows are seen as such. Behind a proxy that is named, the address is the one of which it tells.
+// Sessions say how their user is known: by the machine or by a provider. Behind a proxy that the configuration names, the
+// address is the one that the proxy reports.
 func TestSessionsOfOtherWaysAreSeen(t *testing.T) {
 	public, err := url.Parse("https://hpc.example.org/berth/")
 	if err != nil {

@@ -364,7 +364,7 @@ func TestPartsAtSeveralEngines(t *testing.T) {
 	}
 }
 
-// At most so many PEs are held at once: further parts are refused until holds are confirmed.
+// The PEs held at once are bounded: beyond the bound, parts are refused until holds are confirmed.
 func TestHoldsAreBounded(t *testing.T) {
 	config := configOf(2)
 	config.Held = 600

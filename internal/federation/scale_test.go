@@ -29,7 +29,7 @@ var (
 // shape is sizes and lengths of a real log, or of a model where there is none.
 type shape []berth.Variant
 
-// logs are those of which engines take their requests in turn.
+// logs names the logs whose shapes engines take in turn.
 var logs = []string{
 	"HPC2N-2002-2.2-cln", "SDSC-BLUE-2000-4.2-cln", "CTC-SP2-1996-3.1-cln", "LANL-CM5-1994-4.1-cln", "SDSC-DS-2004-2.1-cln", "OSC-Clust-2000-3.1-cln",
 }
