@@ -1,10 +1,7 @@
 package token
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -48,15 +45,9 @@ type Account struct {
 // readAccounts reads the service accounts; no file is none.
 func (s *Store) readAccounts() error {
 	known := map[string]Account{}
-	data, err := s.place.Load(AccountFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	var list []Account
-	if err == nil {
-		if err := json.Unmarshal(data, &list); err != nil {
-			return berth.Errorf(berth.Invalid, "accounts", "%s: %v", s.path(AccountFile), err)
-		}
+	if err := s.readFile(AccountFile, "accounts", &list); err != nil {
+		return err
 	}
 	for _, a := range list {
 		if err := checkAccount(&a); err != nil {
@@ -197,11 +188,7 @@ func (s *Store) RemoveAccount(name string, now berth.Time) error {
 // saveAccounts writes the file, and then has the accounts count.
 func (s *Store) saveAccounts(known map[string]Account) error {
 	list := slices.SortedFunc(maps.Values(known), func(a, b Account) int { return strings.Compare(a.Name, b.Name) })
-	data, err := json.MarshalIndent(list, "", "  ")
-	if err != nil {
-		return fmt.Errorf("accounts: %w", err)
-	}
-	if err := s.place.Save(AccountFile, append(data, '\n')); err != nil {
+	if err := s.writeFile(AccountFile, "accounts", list); err != nil {
 		return err
 	}
 	s.accounts.Store(&known)

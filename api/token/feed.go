@@ -238,11 +238,7 @@ func (s *Store) saveFeeds(known map[digest]Feed, now berth.Time) error {
 		file.Feeds = append(file.Feeds, keptFeed{f, s.FeedUsed(&f)})
 	}
 	slices.SortFunc(file.Feeds, func(a, b keptFeed) int { return strings.Compare(a.ID, b.ID) })
-	data, err := json.MarshalIndent(&file, "", "  ")
-	if err != nil {
-		return fmt.Errorf("feeds: %w", err)
-	}
-	if err := s.place.Save(FeedFile, append(data, '\n')); err != nil {
+	if err := s.writeFile(FeedFile, "feeds", &file); err != nil {
 		return err
 	}
 	s.feeds.known.Store(&known)

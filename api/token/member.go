@@ -1,10 +1,6 @@
 package token
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -40,15 +36,9 @@ type members struct {
 // readMembers reads the members; no file is none.
 func (s *Store) readMembers() error {
 	known := map[string]member{}
-	data, err := s.place.Load(MemberFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	var list []member
-	if err == nil {
-		if err := json.Unmarshal(data, &list); err != nil {
-			return berth.Errorf(berth.Invalid, "members", "%s: %v", s.path(MemberFile), err)
-		}
+	if err := s.readFile(MemberFile, "members", &list); err != nil {
+		return err
 	}
 	for _, m := range list {
 		if !site.ValidUser(m.User) {
@@ -79,11 +69,7 @@ func (s *Store) Meet(user string, groups []string, now berth.Time) error {
 	maps.DeleteFunc(known, func(_ string, m member) bool { return now.Sub(m.Seen) >= memberLasts })
 	known[user] = member{User: user, Groups: slices.Clone(groups), Seen: now}
 	list := slices.SortedFunc(maps.Values(known), func(a, b member) int { return strings.Compare(a.User, b.User) })
-	data, err := json.MarshalIndent(list, "", "  ")
-	if err != nil {
-		return fmt.Errorf("members: %w", err)
-	}
-	if err := s.place.Save(MemberFile, append(data, '\n')); err != nil {
+	if err := s.writeFile(MemberFile, "members", list); err != nil {
 		return err
 	}
 	s.members.known.Store(&known)

@@ -379,6 +379,30 @@ func (s *Store) mint(user string, role service.Role, note string, now berth.Time
 
 func (s *Store) keep(e Entry) error { return s.save(append(s.List(), e)) }
 
+// writeFile writes what some things are into a file of theirs.
+func (s *Store) writeFile(file, what string, list any) error {
+	data, err := json.MarshalIndent(list, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return s.place.Save(file, append(data, '\n'))
+}
+
+// readFile reads what writeFile has written; without a file, list stays as it is.
+func (s *Store) readFile(file, what string, list any) error {
+	data, err := s.place.Load(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := json.Unmarshal(data, list); err != nil {
+		return berth.Errorf(berth.Invalid, what, "%s: %v", s.path(file), err)
+	}
+	return nil
+}
+
 // save writes the file, and then has the entries count.
 func (s *Store) save(entries []Entry) error {
 	list := make([]kept, len(entries))
@@ -388,11 +412,7 @@ func (s *Store) save(entries []Entry) error {
 			list[i].SHA256, list[i].Scoped = digest{}, e.SHA256
 		}
 	}
-	data, err := json.MarshalIndent(list, "", "  ")
-	if err != nil {
-		return fmt.Errorf("tokens: %w", err)
-	}
-	if err := s.place.Save(File, append(data, '\n')); err != nil {
+	if err := s.writeFile(File, "tokens", list); err != nil {
 		return err
 	}
 	for i := range list {
