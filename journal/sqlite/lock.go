@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,6 +35,12 @@ func lock(dir string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// unlock ends the lock on a file, and closes it. Closing alone is not enough: a process that is being started at the same
+// time has the descriptors of this one until it executes its program, and the lock with them.
+func unlock(f *os.File) error {
+	return errors.Join(endLock(f), f.Close())
 }
 
 // inUse says who has locked a file.

@@ -22,3 +22,5 @@ func tryLock(f *os.File) (ok bool, err error) {
 		}
 	}
 }
+
+func endLock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

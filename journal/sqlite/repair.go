@@ -35,7 +35,7 @@ func Repair(dir string, options Options) (*journal.Damage, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer lock.Close() //nolint:errcheck // closing ends the lock in any case
+	defer unlock(lock) //nolint:errcheck // nothing was written to it
 	if err := install(dir); err != nil {
 		return nil, err
 	}

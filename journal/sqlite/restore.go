@@ -51,7 +51,7 @@ func Restore(ctx context.Context, from *Store, dir string, o Restoring) (aside s
 			_ = os.Remove(lock.Name())
 			_ = os.Remove(dir) // one that something was put into stays
 		}
-		_ = lock.Close() // which ends the lock in any case
+		_ = unlock(lock) // nothing was written to it
 	}()
 	if there := Kept(dir); from != nil && len(there) > 0 && !o.Aside {
 		return "", berth.Errorf(berth.Conflict, "data", "%s has a journal already (%s)", dir, strings.Join(there, ", "))

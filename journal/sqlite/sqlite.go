@@ -446,10 +446,13 @@ func (s *Store) release() error {
 	if s.writing != nil {
 		errs = append(errs, s.writing.Close())
 	}
-	for _, f := range append(s.opened, s.mark, s.lock) {
+	for _, f := range append(s.opened, s.mark) {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
+	}
+	if s.lock != nil {
+		errs = append(errs, unlock(s.lock))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("journal: close: %w", err)

@@ -16,7 +16,7 @@ import (
 // errLocked is that another process holds a lock.
 var errLocked = errors.New("locked by another process")
 
-// lockFile opens and locks a file, until it is closed or the process ends. What
+// lockFile opens and locks a file, until unlockFile or the end of the process. What
 // this process starts does not inherit it.
 func lockFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -31,6 +31,12 @@ func lockFile(path string) (*os.File, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return file, nil
+}
+
+// unlockFile unlocks a file, and closes it. Closing alone is not enough: a process that is being started at the same time
+// has the descriptors of this one until it executes its program, and the lock with them.
+func unlockFile(file *os.File) error {
+	return errors.Join(unix.Flock(int(file.Fd()), unix.LOCK_UN), file.Close())
 }
 
 func writeJSON(path string, v any) error {

@@ -205,7 +205,7 @@ func (s *Site) awaitShepherd(j *job) bool {
 	for {
 		lock, err := lockFile(filepath.Join(j.dir, lockName))
 		if err == nil {
-			_ = lock.Close()
+			_ = unlockFile(lock)
 			return true
 		}
 		if !errors.Is(err, errLocked) {

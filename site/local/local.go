@@ -254,7 +254,7 @@ func (s *Site) Close() error {
 	if s.log != nil {
 		errs = append(errs, s.log.close())
 	}
-	errs = append(errs, s.lock.Close()) // which unlocks it
+	errs = append(errs, unlockFile(s.lock))
 	return errors.Join(errs...)
 }
 

@@ -65,7 +65,7 @@ func keep(dir, coresText, cpusText string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Close() }() // which unlocks it
+	defer func() { _ = unlockFile(lock) }()
 	for _, file := range []string{startedFile, endedFile} {
 		if _, err := os.Stat(filepath.Join(dir, file)); !errors.Is(err, os.ErrNotExist) {
 			sayReady() // it was kept before, and is not run twice
