@@ -46,7 +46,7 @@ func New(config Config) (*Engine, error) {
 
 func newEngine(config Config, settings settings, s *state.State) *Engine {
 	e := &Engine{config: config, settings: settings, state: s, finder: place.NewFinder(settings.rules, s)}
-	e.jobs = jobs.NewRunner(settings.pass, config.Compress, s, e.finder, emitter{e})
+	e.jobs = jobs.NewRunner(settings.pass, config.Compress, config.PlainPasses, s, e.finder, emitter{e})
 	return e
 }
 

@@ -53,14 +53,15 @@ type Runner struct {
 	state    *state.State
 	finder   *place.Finder
 	out      Emitter
+	byRoom   bool // jobs are compressed by where room has grown
 	flat     flat
-	waiting  []*state.Job // scratch space of Plan
+	waiting  []*state.Job // scratch space of Plan, and of compressByRoom
 }
 
 // NewRunner returns a runner of a pass. Compress makes the pass that plans move
-// plans earlier whenever PEs become free.
-func NewRunner(pass Pass, compress bool, s *state.State, f *place.Finder, out Emitter) *Runner {
-	return &Runner{pass: pass, compress: compress, state: s, finder: f, out: out}
+// plans earlier whenever PEs become free, plain that it does so job by job as the pass is defined, on several pools.
+func NewRunner(pass Pass, compress, plain bool, s *state.State, f *place.Finder, out Emitter) *Runner {
+	return &Runner{pass: pass, compress: compress, byRoom: !plain && f.JobsMoveByRoom(), state: s, finder: f, out: out}
 }
 
 // Arrived lets the pass see jobs that have just become pending.

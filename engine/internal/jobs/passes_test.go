@@ -38,7 +38,7 @@ func newRunner(t *testing.T, pass jobs.Pass, flat, compress bool) *runner {
 	})
 	finder := place.NewFinder(place.Rules{Sites: sites, Match: match, Choice: policy.EarliestFinish}, s)
 	r := &runner{t: t, state: s, pool: berth.PoolID("s", "p")}
-	r.Runner = jobs.NewRunner(pass, compress, s, finder, r)
+	r.Runner = jobs.NewRunner(pass, compress, false, s, finder, r)
 	return r
 }
 

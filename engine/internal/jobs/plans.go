@@ -62,6 +62,10 @@ func (r *Runner) compressPlans() {
 		r.compressFlat(p)
 		return
 	}
+	if r.byRoom {
+		r.compressByRoom()
+		return
+	}
 	for _, j := range slices.Collect(backlog.Round(r.state.Now())) {
 		start := j.PlannedStart()
 		if start >= berth.Forever || start <= r.state.Now() {
@@ -72,6 +76,31 @@ func (r *Runner) compressPlans() {
 		at, ok := r.finder.JobEarliest(j)
 		t.Close()
 		if ok && at.Start < start {
+			r.setPlan(j, &at)
+		}
+	}
+}
+
+// compressByRoom decides as the loop of compressPlans does, where a job can move only into room that has grown since it was
+// last looked at: jobs for which there is none are passed over, and others are looked for only there.
+func (r *Runner) compressByRoom() {
+	room := r.state.Room()
+	room.Begin()
+	defer room.End()
+	if room.Nowhere() {
+		return
+	}
+	now := r.state.Now()
+	r.waiting = slices.AppendSeq(r.waiting[:0], r.state.Backlog().Round(now))
+	for _, j := range r.waiting {
+		if start := j.PlannedStart(); start >= berth.Forever || start <= now || !room.Offers(j) {
+			continue
+		}
+		t := r.state.TryPlans()
+		t.Unplan(j)
+		at, ok := r.finder.JobEarlier(j, room)
+		t.Close()
+		if ok {
 			r.setPlan(j, &at)
 		}
 	}

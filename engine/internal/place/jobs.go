@@ -4,14 +4,14 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // JobNow returns where a job can start now, with what is tried. If running jobs
 // yield to promises, it may start where it will have to yield.
 func (f *Finder) JobNow(j *state.Job) (berth.Allotment, bool) {
 	x := f.search(j.Request(), nil)
-	now := f.state.Now()
-	at, ok := x.jobBy(j, func(d berth.Duration) berth.Time { return min(j.Request().Deadline, now.Add(d)) })
+	at, ok := x.jobBy(j, &latest{start: f.state.Now()})
 	if !ok && f.Preempt {
 		return x.meanwhile(j)
 	}
@@ -21,14 +21,71 @@ func (f *Finder) JobNow(j *state.Job) (berth.Allotment, bool) {
 // JobEarliest returns where a job can start earliest, with what is tried.
 func (f *Finder) JobEarliest(j *state.Job) (berth.Allotment, bool) {
 	x := f.search(j.Request(), nil)
-	return x.jobBy(j, func(berth.Duration) berth.Time { return j.Request().Deadline })
+	return x.jobBy(j, &latest{start: berth.Forever})
 }
 
-// jobBy returns where a job can start earliest, among the pools that could serve
-// it, if it must end by the deadline for its duration there. Of equal starts the one
+// JobsMoveByRoom reports whether a planned job can move to an earlier start only where room has grown. It can do so
+// elsewhere where the match prefers something to an early start, as one that compares ends does among pools of different
+// speed: what it prefers may be taken meanwhile. It is not reported where jobs yield to promises.
+func (f *Finder) JobsMoveByRoom() bool {
+	if f.Preempt {
+		return false
+	}
+	switch f.compare.(type) {
+	case nil, policy.BestKey: // the key of a job's place is its start
+		return true
+	case policy.EarliestFinishMatch:
+		for i := range f.pools {
+			if p := f.pools[i].config; p.Speed != f.pools[0].config.Speed || p.Node.AcceleratorSpeed != f.pools[0].config.Node.AcceleratorSpeed {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// JobEarlier returns what JobEarliest does if that is earlier than the job's plan, which is not booked; ok is false if it
+// is not. It looks only where room has grown, which is enough where JobsMoveByRoom reports that. Cost: a search in each
+// pool with such room.
+func (f *Finder) JobEarlier(j *state.Job, room *state.Room) (at berth.Allotment, ok bool) {
+	x := f.search(j.Request(), nil)
+	plan, _ := j.Plan()
+	at, ok = x.jobBy(j, &latest{start: plan.Start - 1, room: room, own: plan.Resource})
+	return at, ok && at.Start < plan.Start
+}
+
+// latest bounds where a job is looked for: it starts at a time or before, and overlaps room that has grown if there is
+// a Room.
+type latest struct {
+	start berth.Time
+	room  *state.Room
+	own   berth.ResourceID // the pool of its plan
+}
+
+// bound bounds a query, which has the deadline of the job. It returns false if nothing can be found in the pool.
+func (l *latest) bound(p *pool, q *calendar.Query) bool {
+	start := l.start
+	if l.room != nil {
+		since := l.room.In(p.index)
+		if since.Empty() || q.NPE > l.room.Most(p.index) && p.id != l.own {
+			return false
+		}
+		if start = min(start, since.To-1); since.From > q.Now {
+			q.Ready = max(q.Ready, since.From.Add(1-q.Duration))
+		}
+	}
+	if start < berth.Forever {
+		q.Deadline = min(q.Deadline, start.Add(q.Duration))
+	}
+	return true
+}
+
+// jobBy returns where a job can start earliest, among the pools that could serve it, by its deadline and as it is bounded.
+// Of equal starts the one
 // ranked first by the match is taken; a match that compares fits compares them
 // instead.
-func (x *search) jobBy(j *state.Job, deadline func(berth.Duration) berth.Time) (best berth.Allotment, found bool) {
+func (x *search) jobBy(j *state.Job, l *latest) (best berth.Allotment, found bool) {
 	var bestFit calendar.Fit
 	for _, candidate := range x.ranked(0) {
 		p := &x.pools[candidate.Index]
@@ -38,7 +95,9 @@ func (x *search) jobBy(j *state.Job, deadline func(berth.Duration) berth.Time) (
 				continue
 			}
 			q := x.query(0, v, p)
-			q.Deadline = deadline(v.Duration)
+			if q.Deadline = j.Request().Deadline; !l.bound(p, &q) {
+				continue
+			}
 			fit, ok := x.view(p).Earliest(q)
 			if ok && fit.End.Valid() && (!found || x.sooner(fit, bestFit)) {
 				o := offer{pool: p, variant: v, fit: fit}

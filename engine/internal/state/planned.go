@@ -43,6 +43,7 @@ func newPlanned(s *State, config *Config) planned {
 			p := &s.pools[i]
 			b.calendars = append(b.calendars, config.Form.New(p.size, p.config.Binding))
 		}
+		b.room = newRoom(b, len(s.pools))
 		return b
 	}
 	return promisesOnly{s}
@@ -72,21 +73,22 @@ func noRecords(func(calendar.Record) bool) {}
 type layered struct {
 	state     *State
 	calendars []calendar.Calendar
+	room      Room
 }
 
 func (l *layered) complete()   {}
 func (l *layered) expectJobs() {}
 
-func (l *layered) of(a *berth.Allotment) (calendar.Calendar, error) {
+func (l *layered) of(a *berth.Allotment) (c calendar.Calendar, index int, err error) {
 	i, ok := l.state.Index(a.Resource)
 	if !ok {
-		return nil, fmt.Errorf("no pool %v", a.Resource)
+		return nil, 0, fmt.Errorf("no pool %v", a.Resource)
 	}
-	return l.calendars[i], nil
+	return l.calendars[i], i, nil
 }
 
 func (l *layered) take(a *berth.Allotment, from berth.Time) error {
-	c, err := l.of(a)
+	c, _, err := l.of(a)
 	if err != nil {
 		return err
 	}
@@ -94,11 +96,12 @@ func (l *layered) take(a *berth.Allotment, from berth.Time) error {
 }
 
 func (l *layered) give(a *berth.Allotment, from berth.Time) error {
-	c, err := l.of(a)
+	c, i, err := l.of(a)
 	if err != nil {
 		return err
 	}
 	c.Prune(l.state.now) // what began before now begins now
+	l.room.grow(i, Growth{from, a.End})
 	return c.Remove(blockOf(a, from))
 }
 
