@@ -1,6 +1,7 @@
 package berth
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -15,10 +16,13 @@ const MaxWorkflowTasks = 10_000
 // Workflow asks for a reservation for each of its tasks, for all of them or for none:
 // each starts when its parents have ended. Its planner decides when, and on how many PEs.
 type Workflow struct {
-	ID      string `json:"id"`
-	Name    string `json:"name,omitempty"` // for people
-	User    string `json:"user,omitempty"`
-	Role    string `json:"role,omitempty"` // of who asks, by which limits are chosen
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"` // for people
+	User string `json:"user,omitempty"`
+	Role string `json:"role,omitempty"` // of who asks, by which limits are chosen
+	// Account and QOS are those of tasks that name none.
+	Account string `json:"account,omitempty"`
+	QOS     string `json:"qos,omitempty"`
 	Arrival Time   `json:"arrival"`
 	// Deadline is by when all must have ended; Forever is as early as possible.
 	Deadline Time `json:"deadline"`
@@ -109,6 +113,9 @@ type WorkflowTask struct {
 	// Site, if given, is the only one that will do. A workflow with such a task may be at
 	// several sites.
 	Site string `json:"site,omitempty"`
+	// Account and QOS, if given, are the task's own, instead of those of the workflow.
+	Account string `json:"account,omitempty"`
+	QOS     string `json:"qos,omitempty"`
 	// Done says that the task has succeeded already, in an earlier life of the workflow, at Site
 	// if that is given, and Tries how often it was tried there.
 	Done  bool `json:"done,omitempty"`
@@ -182,6 +189,12 @@ func Outcomes() []Outcome {
 // IsSpread reports whether the tasks may be at several sites.
 func (w *Workflow) IsSpread() bool {
 	return w.Spread || slices.ContainsFunc(w.Tasks, func(t WorkflowTask) bool { return t.Site != "" })
+}
+
+// SharingOf returns the account and the QOS of a task.
+func (w *Workflow) SharingOf(task int) Sharing {
+	t := &w.Tasks[task]
+	return Sharing{Account: cmp.Or(t.Account, w.Account), QOS: cmp.Or(t.QOS, w.QOS)}
 }
 
 // SpreadAlgorithms lists the planners that plan over several pools, for the earliest end and by

@@ -48,9 +48,12 @@ func (e *Engine) BoundsCost(event *Event) bool {
 		return err == nil && e.finder.BoundsCost(e.extended(d, event.Role))
 	case event.Kind == EventSubmitWorkflow && event.Workflow != nil:
 		w := event.Workflow
-		return slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool {
-			return e.finder.BoundsCost(&berth.Request{User: w.User, Role: w.Role, Requirements: t.Requirements})
-		})
+		for i := range w.Tasks {
+			if e.finder.BoundsCost(&berth.Request{User: w.User, Role: w.Role, Requirements: w.Tasks[i].Requirements, Sharing: w.SharingOf(i)}) {
+				return true
+			}
+		}
+		return false
 	case event.Kind == EventSubmitSeries && event.Series != nil:
 		return e.finder.BoundsCost(&event.Series.Request)
 	case event.Kind == EventModifySeries:

@@ -20,8 +20,9 @@ type Engine struct {
 	effects []change.Effect // likewise
 	pes     []berth.PESet   // to which changes point, in pieces
 
-	names naming // of the Apply under way
-	cost  *Cost  // likewise, of what is promised; nil if no limit bounds it
+	names   naming            // of the Apply under way
+	cost    *Cost             // likewise, of what is promised; nil if no limit bounds it
+	atLimit map[string]string // likewise, tasks that may not go on for a limit
 
 	spare struct { // of changes that the caller has given back
 		reservations []*berth.Reservation
@@ -45,7 +46,7 @@ func New(config Config) (*Engine, error) {
 }
 
 func newEngine(config Config, settings settings, s *state.State) *Engine {
-	e := &Engine{config: config, settings: settings, state: s, finder: place.NewFinder(settings.rules, s)}
+	e := &Engine{config: config, settings: settings, state: s, finder: place.NewFinder(settings.rules, s), atLimit: map[string]string{}}
 	e.jobs = jobs.NewRunner(settings.pass, config.Compress, config.PlainPasses, s, e.finder, emitter{e})
 	return e
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -343,15 +345,20 @@ func TestDisplacedPromisesCountWhereTheyCome(t *testing.T) {
 	}
 }
 
-// Whatever partitions the tasks of a workflow name, no plan goes beyond their limits.
-func TestWorkflowsKeepToTheLimitsOfPartitions(t *testing.T) {
+// Whatever accounts, QOS and partitions the tasks of a workflow name, no plan goes beyond their limits.
+func TestWorkflowsKeepToTheLimitsOfAllHolders(t *testing.T) {
 	met := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		w := limited{t: t, ends: met, config: shared(rapid.SampledFrom(bindings()).Draw(t, "binding"))}
-		for _, name := range []policy.LimitName{policy.LimitActive, policy.LimitLength, policy.LimitShare, policy.LimitPESeconds, policy.LimitLead} {
+		w.bills = bills{live: map[string]*bill{}, paid: map[holder]map[policy.Month]int64{}, holders: w.holders, has: func(h holder, r *berth.Reservation, pool berth.ResourceID) bool {
+			return h.partition == "" || w.partition(r, pool) == h.partition
+		}}
+		for _, name := range []policy.LimitName{
+			policy.LimitActive, policy.LimitLength, policy.LimitShare, policy.LimitPESeconds, policy.LimitLead, policy.LimitBudget, policy.LimitMonthBudget,
+		} {
 			if rapid.Bool().Draw(t, string(name)) {
-				most := map[policy.LimitName]int64{policy.LimitActive: 6, policy.LimitLength: 40, policy.LimitShare: 900, policy.LimitPESeconds: 300, policy.LimitLead: 80}[name]
-				scope := rapid.SampledFrom([]policy.Scope{{Partition: "gpu"}, {Partition: "main"}, {Role: "user"}, {Partition: policy.Every}}).Draw(t, "scope")
+				most := map[policy.LimitName]int64{policy.LimitActive: 6, policy.LimitLength: 40, policy.LimitShare: 900, policy.LimitPESeconds: 300, policy.LimitLead: 80, policy.LimitBudget: 300, policy.LimitMonthBudget: 300}[name]
+				scope := rapid.SampledFrom([]policy.Scope{{Partition: "gpu"}, {Partition: "main"}, {Role: "user"}, {Partition: policy.Every}, {Account: "phys"}, {Account: policy.Every}, {QOS: "high"}, {QOS: policy.Every}}).Draw(t, "scope")
 				w.config.Limits = append(w.config.Limits, policy.Limit{Scope: scope, Name: name, Value: rapid.Int64Range(most/8+1, most).Draw(t, "value")})
 			}
 		}
@@ -364,13 +371,15 @@ func TestWorkflowsKeepToTheLimitsOfPartitions(t *testing.T) {
 			for i := range rapid.IntRange(1, 4).Draw(t, "tasks") {
 				one := task(fmt.Sprint("t", i), float64(rapid.IntRange(1, 30).Draw(t, "seconds")))
 				one.Partition = rapid.SampledFrom([]string{"", "gpu", "main"}).Draw(t, "partition")
+				one.Account = rapid.SampledFrom([]string{"", "", "phys", "chem"}).Draw(t, "account of the task")
+				one.QOS = rapid.SampledFrom([]string{"", "", "high", "low"}).Draw(t, "QOS of the task")
 				if i > 0 && rapid.Bool().Draw(t, "after") {
 					one.After = []int{i - 1}
 				}
 				tasks = append(tasks, one)
 			}
 			f := flow(fmt.Sprint("w", k), 0, rapid.SampledFrom([]berth.Time{berth.Forever, 100, 300}).Draw(t, "deadline"), tasks...)
-			f.User = "ann"
+			f.User, f.Account, f.QOS = "ann", rapid.SampledFrom([]string{"", "phys"}).Draw(t, "account"), rapid.SampledFrom([]string{"", "high"}).Draw(t, "QOS")
 			changes, _, err := w.e.Apply(0, engine.SubmitWorkflow(f))
 			if err != nil {
 				t.Fatal(err)
@@ -379,11 +388,12 @@ func TestWorkflowsKeepToTheLimitsOfPartitions(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range changes {
+				w.bills.note(&changes[i])
 				switch c := &changes[i]; {
 				case c.Kind == change.Accepted:
 					w.ids = append(w.ids, c.ID)
 				case c.Refusal != nil && c.Refusal.Exceeded != nil:
-					met[c.Refusal.Exceeded.Partition+" "+c.Refusal.Exceeded.Limit]++
+					met[whose(c.Refusal.Exceeded)+" "+c.Refusal.Exceeded.Limit]++
 				case c.Kind == change.WorkflowPromised:
 					met["promised"]++
 				}
@@ -394,4 +404,22 @@ func TestWorkflowsKeepToTheLimitsOfPartitions(t *testing.T) {
 		}
 	})
 	t.Log("workflows:", met)
+	for _, of := range []string{"user", "account", "QOS", "partition"} {
+		if effort.Full() && !slices.ContainsFunc(slices.Collect(maps.Keys(met)), func(name string) bool { return strings.HasPrefix(name, of) }) {
+			t.Errorf("no workflow was refused for a limit of a %s", of)
+		}
+	}
+}
+
+// whose says whose limit is exceeded.
+func whose(x *berth.Exceeded) string {
+	switch {
+	case x.Account != "":
+		return "account"
+	case x.QOS != "":
+		return "QOS"
+	case x.Partition != "":
+		return "partition"
+	}
+	return "user"
 }

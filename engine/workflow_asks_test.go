@@ -228,9 +228,14 @@ func (a *asker) foretold() {
 
 // shown is a reservation with its request in words.
 func shown(r *berth.Reservation) string {
-	bare := *r
+	bare, request := *r, *r.Request
 	bare.Request = nil
-	return fmt.Sprintf("%+v of %+v", bare, *r.Request)
+	if request.Series == nil {
+		return fmt.Sprintf("%+v of %+v", bare, request)
+	}
+	series := *request.Series
+	request.Series = nil
+	return fmt.Sprintf("%+v of %+v of %+v", bare, request, series)
 }
 
 // sameTimes reports whether allotments are the same but for the names of their PEs.

@@ -22,22 +22,23 @@ var flowSeed = flag.Uint64("workflow.seed", 0, "run only the history of this see
 // flows is a history in which workflows live beside requests, jobs, outages and owners who
 // change their minds, with what the changes have said of them so far.
 type flows struct {
-	t      *testing.T
-	seed   uint64
-	rng    *rand.Rand
-	config engine.Config
-	now    berth.Time
-	e      *engine.Engine
-	folded *engine.Engine // gets the changes
-	jumper *engine.Engine // is not woken between events
-	again  *engine.Engine // was restored from the state after the last event
-	live   map[string]*flowSeen
-	ids    int
-	cells  map[string]int // what has happened on which event
-	down   map[string]bool
-	nodes  nodes
-	apart  apart
-	hauls  hauls
+	t       *testing.T
+	seed    uint64
+	rng     *rand.Rand
+	config  engine.Config
+	now     berth.Time
+	e       *engine.Engine
+	folded  *engine.Engine // gets the changes
+	jumper  *engine.Engine // is not woken between events
+	again   *engine.Engine // was restored from the state after the last event
+	live    map[string]*flowSeen
+	ids     int
+	cells   map[string]int // what has happened on which event
+	down    map[string]bool
+	nodes   nodes
+	apart   apart
+	hauls   hauls
+	sharing sharing
 }
 
 // flowSeen is what is known of a live workflow from the changes.
@@ -58,7 +59,7 @@ func (x *flows) fatalf(format string, args ...any) {
 }
 
 func newFlows(t *testing.T, seed uint64, cells map[string]int) *flows {
-	x := &flows{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 18)), live: map[string]*flowSeen{}, cells: cells, down: map[string]bool{}, nodes: newNodes(seed), apart: newApart(seed), hauls: newHauls(seed)}
+	x := &flows{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 18)), live: map[string]*flowSeen{}, cells: cells, down: map[string]bool{}, nodes: newNodes(seed), apart: newApart(seed), hauls: newHauls(seed), sharing: newSharing(seed)}
 	sites := 1 + x.rng.IntN(2)
 	for i := range sites {
 		site := berth.Site{Name: fmt.Sprint("s", i), Managed: x.chance(60), Software: []berth.Software{{Name: "cfd", Licences: 2}}}
@@ -88,6 +89,7 @@ func newFlows(t *testing.T, seed uint64, cells map[string]int) *flows {
 			}
 		}
 	}
+	x.sharing.limit(&x.config)
 	if x.chance(30) {
 		x.config.Instant = engine.ArrivalsFirst()
 	}
@@ -135,6 +137,7 @@ func (x *flows) workflow() *berth.Workflow {
 	}
 	x.apart.spread(w)
 	x.hauls.read(w)
+	x.sharing.name(w)
 	for i := range w.Tasks {
 		parents := w.Tasks[i].After
 		if x.chance(5) && !slices.ContainsFunc(parents, func(p int) bool { return !w.Tasks[p].Done }) {
@@ -153,6 +156,9 @@ func (x *flows) name() string {
 // event draws an event.
 func (x *flows) event() engine.Event {
 	if event, is := x.hauls.event(x); is {
+		return event
+	}
+	if event, is := x.sharing.event(x); is {
 		return event
 	}
 	var active, waiting []string
@@ -283,6 +289,7 @@ func (x *flows) apply(at berth.Time, event engine.Event, told bool) {
 		x.suitable()
 	}
 	x.forward(&event, was)
+	x.withinLimits(changes)
 	if err := x.e.Check(); err != nil {
 		x.fatalf("%s: %v", event.Kind, err)
 	}
@@ -472,7 +479,7 @@ func (x *flows) run() {
 	}()
 	for range 60 {
 		event := x.event()
-		x.step(x.now+berth.Time(x.rng.IntN(12)), event)
+		x.step(x.now+berth.Time(x.rng.IntN(12))+x.sharing.jump(x), event)
 	}
 }
 
@@ -524,5 +531,10 @@ var flowCells = []string{
 	"spread in one pool", "spread over pools", "spread over sites",
 	"submit_workflow promised", "submit_workflow refused deadline_missed", "submit_workflow refused no_capacity", "submit_workflow refused quota",
 	"up resized", "wake accepted", "wake extended", "wake modified", "wake moved", "wake over expired", "wake over failed", "wake over succeeded",
+	"task within active of its holders", "task within budget of its holders", "task within month_budget of its holders", "task within pe_hours of its holders",
+	"task: another try is beyond the limit", "task: more is beyond the limit", "workflow beyond active", "workflow beyond budget", "workflow beyond length",
+	"workflow beyond lead", "workflow beyond month_budget", "workflow beyond pe_hours", "workflow beyond reservations",
+	"workflow in an account beside array", "workflow in an account beside clock jump", "workflow in an account beside maintenance",
+	"workflow in an account beside modified request", "workflow in an account beside series",
 	"wake replanned early", "within the share", "wake replanned failed", "wake replanned late", "wake started", "wake task failed", "wake task retried", "wake task skipped", "wake task succeeded",
 }

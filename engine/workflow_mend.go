@@ -9,6 +9,7 @@ import (
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/engine/internal/place"
 	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // What happens to tasks of workflows is noted by the state, whatever it was: a report, an end,
@@ -24,6 +25,7 @@ func (e *Engine) conclude() {
 			e.settle()
 		}
 	}
+	clear(e.atLimit)
 	if e.names.due || e.names.stale {
 		e.name()
 	}
@@ -212,7 +214,11 @@ func (e *Engine) judgeGone(f *state.Flow) bool {
 			return true
 		case change.Ended:
 			if e.state.Managed(f.Was(i).Request().Site) {
-				e.taskFailed(f, i, "its time was over before it was")
+				why := "its time was over before it was"
+				if limit := e.atLimit[f.Was(i).ID()]; limit != "" {
+					why += ", and more is beyond " + limit
+				}
+				e.taskFailed(f, i, why)
 			} else {
 				e.taskOver(f, i, berth.Succeeded, "")
 			}
@@ -417,13 +423,13 @@ func (e *Engine) failForGood(f *state.Flow, i int, why string) {
 // for is over. Without a place for it the task has failed for good.
 func (e *Engine) tryAgain(f *state.Flow, i int) bool {
 	was, behind := f.Was(i).Reservation(), e.behind(f, i)
-	found, ok := e.finder.Retry(f.Workflow(), i, &was, behind, f.Site)
-	if !ok {
+	found, over, ok := e.finder.Retry(&place.Try{Workflow: f.Workflow(), Task: i, Was: &was, Aside: behind, Vacant: e.vacantTasks(f), At: f.Site})
+	switch {
+	case !ok:
 		e.failForGood(f, i, "there is no place for another try")
 		return false
-	}
-	if over := e.finder.OverTry(&found.Request, &found.Place.Allotments[0], e.vacantTasks(f)); over != nil {
-		e.failForGood(f, i, fmt.Sprintf("another try is beyond the limit %s: %d of %d PE-seconds", over.Limit, over.Asked, over.Allowed))
+	case over != nil:
+		e.failForGood(f, i, "another try is beyond "+beyond(over))
 		return false
 	}
 	e.giveWay(&found.Place.Allotments[0], behind)
@@ -434,6 +440,28 @@ func (e *Engine) tryAgain(f *state.Flow, i int) bool {
 	}
 	e.promiseTask(&found, id, try)
 	return true
+}
+
+// beyond names a limit that something exceeds, with both values.
+func beyond(over *berth.Exceeded) string {
+	whose, unit := "", "PEs"
+	switch {
+	case over.Account != "":
+		whose = " of account " + over.Account
+	case over.QOS != "":
+		whose = " of QOS " + over.QOS
+	case over.Partition != "":
+		whose = " of partition " + over.Partition
+	}
+	if kind, known := policy.LimitNamed(policy.LimitName(over.Limit)); known {
+		switch kind.Unit {
+		case policy.InPESeconds:
+			unit = "PE-seconds"
+		case policy.InSeconds:
+			unit = "seconds"
+		}
+	}
+	return fmt.Sprintf("the limit %s%s: %d of %d %s", over.Limit, whose, over.Asked, over.Allowed, unit)
 }
 
 // vacantTasks returns the reservations of tasks that have left their places and have no others yet.
@@ -467,7 +495,8 @@ const (
 
 // taskRunsOn lets a task at a managed site go on whose time is over: a tenth longer, where its
 // PEs are free for that or held by tasks of its own workflow that have not started, which are
-// moved. In all it may take twice as long as planned.
+// moved. In all it may take twice as long as planned, and no longer than the limits of its holders let
+// it be extended.
 func (e *Engine) taskRunsOn(over *state.Entry, f *state.Flow, task int) bool {
 	if f.Workflow().Repair == berth.RepairHold || !e.state.Managed(over.Part(0).Resource.Site) {
 		return false
@@ -491,6 +520,10 @@ func (e *Engine) taskRunsOn(over *state.Entry, f *state.Flow, task int) bool {
 	}
 	yielding, ok := e.finder.Yielding(&extra, own)
 	if !ok {
+		return false
+	}
+	if beyondIt := e.finder.OverLonger(over, extra.End, yielding); beyondIt != nil {
+		e.atLimit[over.ID()] = beyond(beyondIt)
 		return false
 	}
 	e.vacate(yielding)

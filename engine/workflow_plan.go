@@ -95,6 +95,9 @@ func (p *WorkflowPlan) ordered(w *berth.Workflow) bool {
 type PlanOptions struct {
 	From   berth.Time // nothing starts earlier, for deciding takes place later; 0 for now
 	Offers int        // as many come with a refusal at most
+	// Lead is how much later what is offered begins: who takes an offer asks for its deadline a moment later, and by
+	// then less time is left until that.
+	Lead berth.Duration
 	// Enough and Quit, if they are there, are asked before each task that a planner places, so that a
 	// plan ends within a few of its steps. Once Enough returns true the best of what is found is
 	// taken, if anything is, and without anything plans that leave slack are given up; once Quit
@@ -105,6 +108,13 @@ type PlanOptions struct {
 
 func (o *PlanOptions) planning(now berth.Time) *place.Planning {
 	return &place.Planning{From: max(o.From, now), Enough: o.Enough, Quit: o.Quit}
+}
+
+// offering is planning for offers.
+func (o *PlanOptions) offering(now berth.Time) *place.Planning {
+	p := o.planning(now)
+	p.From = min(p.From.Add(o.Lead), berth.TimeLimit-1)
+	return p
 }
 
 func (o *PlanOptions) quit() bool { return o.Quit != nil && o.Quit() }
@@ -131,7 +141,7 @@ func (e *Engine) PlanWorkflow(w *berth.Workflow, o PlanOptions) (*WorkflowPlan, 
 		if o.Offers > 0 {
 			beyond := *w
 			beyond.Deadline = berth.Forever
-			offers = e.offersOf(&beyond, o.Offers, p)
+			offers = e.offersOf(&beyond, o.Offers, o.offering(e.state.Now()))
 		}
 		return &WorkflowPlan{Refusal: refusal}, offers, nil
 	}
@@ -218,7 +228,7 @@ func (e *Engine) PlanOffers(w *berth.Workflow, o PlanOptions) ([]WorkflowOffer, 
 	if err := e.mayPlan(w, &o); err != nil {
 		return nil, err
 	}
-	offers := e.offersOf(w, o.Offers, o.planning(e.state.Now()))
+	offers := e.offersOf(w, o.Offers, o.offering(e.state.Now()))
 	if len(offers) == 0 && o.quit() {
 		return nil, givenUp()
 	}

@@ -309,11 +309,13 @@ func (a *Allowance) BoundsCosts() bool {
 	return a.values[limitIndex(LimitDelay)] > 0 || a.values[limitIndex(LimitIdle)] > 0
 }
 
-// Only is one limit of the allowance, without all others.
-func (a Allowance) Only(name LimitName) (one Allowance) {
-	at := limitIndex(name)
-	one.values[at] = a.values[at]
-	return one
+// Only is some limits of the allowance, without all others.
+func (a Allowance) Only(names ...LimitName) (some Allowance) {
+	for _, name := range names {
+		at := limitIndex(name)
+		some.values[at] = a.values[at]
+	}
+	return some
 }
 
 // Exceeds returns the refusal's words on a limit that a value exceeds; nil if it does not.

@@ -39,6 +39,8 @@ func Workflow(c *Coder, w *berth.Workflow) {
 		Name(c, 2, &r.To)
 		c.End()
 	})
+	Name(c, 17, &w.Account)
+	Name(c, 18, &w.QOS)
 	c.End()
 }
 
@@ -70,5 +72,7 @@ func workflowTask(c *Coder, t *berth.WorkflowTask) {
 	})
 	Name(c, 13, &t.Site)
 	List(c, 14, &t.Reads, BareInt[int64])
+	Name(c, 15, &t.Account)
+	Name(c, 16, &t.QOS)
 	c.End()
 }

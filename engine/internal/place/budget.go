@@ -18,6 +18,17 @@ func (f *Finder) charged(a *allowance, m policy.Month, area int64) int64 {
 	return state.AddCharges(f.state.Charged(a.of, m), area)
 }
 
+// charged is Finder.charged with what has left its place.
+func (x *search) charged(a *allowance, m policy.Month, area int64) int64 {
+	sum := x.Finder.charged(a, m, area)
+	for _, d := range x.vacant {
+		if x.state.Holds(a.of, d) && (m == policy.Always || m == policy.MonthOf(d.Start())) {
+			sum = state.AddCharges(sum, x.state.ChargeOf(a.of, d))
+		}
+	}
+	return sum
+}
+
 // keeps returns the PE-seconds that are charged for what is placed again beside those of its new place: what it was foreseen to leave idle.
 func (x *search) keeps() int64 {
 	if x.again == nil {
@@ -158,25 +169,28 @@ func (f *Finder) overMonths(a *allowance, tasks []*berth.Allotment) *berth.Excee
 	return nil
 }
 
-// OverTry says which budget of its holders a task that is tried again exceeds at a place, nil if it exceeds none. Those that have left
-// their places, to be placed again, are charged as they were. Cost: O(holders and those).
-func (f *Finder) OverTry(r *berth.Request, at *berth.Allotment, vacant []*state.Entry) *berth.Exceeded {
-	x, area := f.search(r, nil), berth.Area(at.NPE, at.End.Sub(at.Start))
-	for _, a := range f.allowances(r) {
-		if !x.in(f.poolOf(at.Resource), &a) {
+// overTry says which limit of its holders a task that is tried again exceeds at a place, nil if it exceeds none. Those that have left
+// their places, to be placed again, count as they were. Cost: O(holders and those).
+func (f *Finder) overTry(at *TaskPlace, vacant []*state.Entry) *berth.Exceeded {
+	a := &at.Place.Allotments[0]
+	x, area := f.search(&at.Request, nil), berth.Area(a.NPE, a.End.Sub(a.Start))
+	x.vacant = vacant
+	for _, of := range f.allowances(&at.Request) {
+		if !x.in(f.poolOf(a.Resource), &of) {
 			continue
 		}
-		all, month := f.charged(&a, policy.Always, area), f.charged(&a, policy.MonthOf(at.Start), area)
+		has := f.state.Usage(of.of).PESeconds + area
 		for _, d := range vacant {
-			if !f.state.Holds(a.of, d) {
-				continue
-			}
-			all = state.AddCharges(all, f.state.ChargeOf(a.of, d))
-			if policy.MonthOf(d.Start()) == policy.MonthOf(at.Start) {
-				month = state.AddCharges(month, f.state.ChargeOf(a.of, d))
+			if f.state.Holds(of.of, d) {
+				has += berth.Area(d.Part(0).NPE, d.Part(0).End.Sub(d.Start()))
 			}
 		}
-		if over := cmp.Or(a.exceeds(policy.LimitBudget, all), a.exceeds(policy.LimitMonthBudget, month)); over != nil {
+		if over := cmp.Or(
+			of.exceeds(policy.LimitLength, int64(a.End.Sub(a.Start))),
+			of.exceeds(policy.LimitPESeconds, has),
+			of.exceeds(policy.LimitBudget, x.charged(&of, policy.Always, area)),
+			of.exceeds(policy.LimitMonthBudget, x.charged(&of, policy.MonthOf(a.Start), area)),
+		); over != nil {
 			return over
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine/internal/state"
-	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/workflow"
 )
 
@@ -78,27 +77,27 @@ func (c shared) Records() iter.Seq[calendar.Record] {
 	}
 }
 
-// counts returns what planners look at of a pool, and how many PEs were free there on average: for
-// a user with a share no more than that leaves them.
-func (f *Finder) counts(t *state.Trial, w *berth.Workflow, p *pool, allowed *policy.Allowance) (calendar.Reader, berth.Count) {
+// counts returns what planners look at of a pool, and how many PEs were free there on average: where shares are those of
+// all tasks, no more than these leave.
+func (f *Finder) counts(t *state.Trial, w *berth.Workflow, p *pool, narrow bool) (calendar.Reader, berth.Count) {
 	view, free := late{t.View(p.index)}, w.FreeIn(p.id)
-	if allowed == nil {
+	if !narrow {
 		return view, free
 	}
-	most, limited := allowed.ShareOf(p.config.PEs)
-	if !limited {
+	s := f.commonShare(w, p)
+	if s == nil {
 		return view, free
 	}
 	if free == 0 {
-		free = most
+		free = s.most
 	}
-	return shared{view, *f.used(state.OfUser(w.User), nil, p.id, most)}, min(free, most)
+	return shared{view, *s}, min(free, s.most)
 }
 
 // groundsOf returns the grounds of a workflow as a trial has them, those of one pool first,
-// and the refusal of the pool that got furthest of those that are none. allowed is what its user
-// may have; nil is everything.
-func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Allowance, by *Planning) (list []*grounds, refusal *berth.Refusal) {
+// and the refusal of the pool that got furthest of those that are none. narrow says that limits
+// narrow the plan.
+func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, narrow bool, by *Planning) (list []*grounds, refusal *berth.Refusal) {
 	planners, known := Planners(w)
 	if !known {
 		panic("engine: a workflow without a planner")
@@ -121,7 +120,7 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 		}
 		c := candidate{pool: p, unfit: make([]bool, len(w.Tasks))}
 		ever := candidate{pool: p, unfit: make([]bool, len(w.Tasks))}
-		limits, last := bounds{Finder: f, pool: p, length: lengthOf(allowed), limited: allowed != nil}, -1 // the last task that fits
+		limits, last := bounds{Finder: f, pool: p, limited: narrow}, -1 // the last task that fits
 		var first *berth.Refusal
 		for k := range w.Tasks {
 			if w.Tasks[k].Done {
@@ -148,7 +147,7 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 		if c.fits < open {
 			continue
 		}
-		g, no := f.onPool(t, w, p, allowed, planners, by)
+		g, no := f.onPool(t, w, p, narrow, planners, by)
 		if refusal = further(refusal, no); g != nil {
 			list = append(list, g)
 		}
@@ -167,11 +166,11 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, allowed *policy.Al
 	if len(over) == 0 {
 		return list, refusal
 	}
-	list = append(list, f.overAll(t, w, candidates, over, allowed, by)...)
+	list = append(list, f.overAll(t, w, candidates, over, narrow, by)...)
 	// How many PEs a task may have depends on all pools. An offer that was made without a deadline is to
 	// be found by its own one as well, so the same pools are planned over once more.
 	if late {
-		for _, g := range f.overAll(t, w, whenever, over, allowed, by) {
+		for _, g := range f.overAll(t, w, whenever, over, narrow, by) {
 			if g.late {
 				list = append(list, g)
 			}
@@ -190,7 +189,7 @@ type candidate struct {
 
 // overAll returns the grounds over several pools. A workflow that is not spread over sites may still be
 // over the pools of one, which share their files.
-func (f *Finder) overAll(t *state.Trial, w *berth.Workflow, candidates []candidate, planners []workflow.Planner, allowed *policy.Allowance, by *Planning) (list []*grounds) {
+func (f *Finder) overAll(t *state.Trial, w *berth.Workflow, candidates []candidate, planners []workflow.Planner, narrow bool, by *Planning) (list []*grounds) {
 	for len(candidates) > 0 {
 		n := len(candidates)
 		if !w.IsSpread() {
@@ -204,7 +203,7 @@ func (f *Finder) overAll(t *state.Trial, w *berth.Workflow, candidates []candida
 			for i, c := range candidates[:n] {
 				pools[i], unfit[i], late = c.pool, c.unfit, late || c.late
 			}
-			if g := f.overPools(t, w, pools, unfit, allowed, by); g != nil {
+			if g := f.overPools(t, w, pools, unfit, narrow, by); g != nil {
 				g.planners, g.late = planners, late
 				list = append(list, g)
 			}
@@ -239,7 +238,7 @@ func unwanted(w *berth.Workflow) *berth.Refusal {
 
 // alike reports whether two tasks require the same.
 func alike(a, b *berth.WorkflowTask) bool {
-	return a.Site == b.Site && a.Requirements == b.Requirements && planned(a, nil).Fewest() == planned(b, nil).Fewest()
+	return a.Site == b.Site && a.Account == b.Account && a.QOS == b.QOS && a.Requirements == b.Requirements && planned(a, nil).Fewest() == planned(b, nil).Fewest()
 }
 
 // unfit returns why the pool of some bounds is no place for a task of a workflow, whatever is
@@ -265,39 +264,39 @@ func (f *Finder) unfit(w *berth.Workflow, task int, limits *bounds, fits bool) *
 }
 
 // onPool makes a workflow ready for planning on a pool as a trial has it.
-func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, allowed *policy.Allowance, planners []workflow.Planner, by *Planning) (*grounds, *berth.Refusal) {
-	graph, at, err := f.graph(w, p, nil, lengthOf(allowed))
+func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, narrow bool, planners []workflow.Planner, by *Planning) (*grounds, *berth.Refusal) {
+	graph, at, err := f.graph(w, p, nil, narrow)
 	if err != nil { // at the speed of this pool it takes longer than any calendar has
 		return nil, &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
 	}
-	view, free := f.counts(t, w, p, allowed)
+	view, free := f.counts(t, w, p, narrow)
 	in, err := workflow.Prepare(workflow.Problem{Workflow: graph, Calendar: view, Now: by.From, Free: free, Stop: by.stop()})
 	if err != nil {
 		panic("engine: a workflow that was checked cannot be planned: " + err.Error())
 	}
-	return &grounds{pools: []*pool{p}, planners: planners, in: in, bound: in.Bound(), graph: graph, at: at, from: by.From, share: allowed != nil}, nil
+	return &grounds{pools: []*pool{p}, planners: planners, in: in, bound: in.Bound(), graph: graph, at: at, from: by.From, share: narrow}, nil
 }
 
 // overPools makes a workflow ready for planning over several pools as a trial has them; nil if
 // some task fits in none, or takes longer at their speeds than any calendar has.
-func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unfit [][]bool, allowed *policy.Allowance, by *Planning) *grounds {
+func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unfit [][]bool, narrow bool, by *Planning) *grounds {
 	for i := range w.Tasks {
 		if !w.Tasks[i].Done && !slices.ContainsFunc(unfit, func(tasks []bool) bool { return !tasks[i] }) {
 			return nil
 		}
 	}
-	graph, at, err := f.graph(w, nil, nil, 0)
+	graph, at, err := f.graph(w, nil, nil, false)
 	if err != nil {
 		return nil
 	}
 	grid := &workflow.Grid{Workflow: graph, Now: by.From, Stop: by.stop()}
 	for k, p := range pools {
-		view, free := f.counts(t, w, p, allowed)
+		view, free := f.counts(t, w, p, narrow)
 		s := workflow.Site{Resource: p.id, Calendar: view, Free: free, Speed: 1}
 		if speed := p.config.SpeedFor(&berth.Requirements{}); speed != 0 {
 			s.Speed = float64(speed) / float64(berth.StandardSpeed)
 		}
-		if s.Workflow, _, err = f.graph(w, p, unfit[k], lengthOf(allowed)); err != nil {
+		if s.Workflow, _, err = f.graph(w, p, unfit[k], narrow); err != nil {
 			return nil
 		}
 		s.Unfit = make([]bool, len(at))
@@ -311,7 +310,7 @@ func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unf
 	if err != nil {
 		return nil
 	}
-	g := &grounds{pools: pools, grid: in, lag: grid.Lag, graph: graph, at: at, from: by.From, share: allowed != nil}
+	g := &grounds{pools: pools, grid: in, lag: grid.Lag, graph: graph, at: at, from: by.From, share: narrow}
 	soonest, ok, err := in.Plan(berth.Forever)
 	if err != nil {
 		return nil

@@ -116,8 +116,11 @@ func (x *search) admission() {
 }
 
 // in reports whether an allowance counts in a pool: that of a partition does where the
-// partition takes the request.
+// partition takes the request, and that of an account or a QOS if the request names it.
 func (x *search) in(p *pool, a *allowance) bool {
+	if account, qos := a.of.Account(), a.of.QOS(); account != "" && account != x.r.Account || qos != "" && qos != x.r.QOS {
+		return false // it is that of another task
+	}
 	name := a.of.Partition()
 	if name == "" {
 		return true
@@ -494,9 +497,21 @@ func (x *search) longJob() *berth.Refusal {
 	return nil
 }
 
+// OverLonger says which limit of its holders a task exceeds that goes on until a later time, as an extension would, nil if it exceeds none. Those
+// that make way for it leave their shares, and are charged as ever.
+func (f *Finder) OverLonger(d *state.Entry, until berth.Time, yielding []*state.Entry) *berth.Exceeded {
+	if !f.limits() {
+		return nil
+	}
+	if no := f.overExtension(d, until, d.Request().Role, yielding); no != nil {
+		return no.Exceeded
+	}
+	return nil
+}
+
 // overExtension returns the refusal of a later end of a reservation that exceeds a limit
-// of one of its holders, asked for by a role; nil if it exceeds none.
-func (f *Finder) overExtension(d *state.Entry, until berth.Time, role string) *berth.Refusal {
+// of one of its holders, asked for by a role; nil if it exceeds none. Those that yield to it leave their shares.
+func (f *Finder) overExtension(d *state.Entry, until berth.Time, role string, yielding []*state.Entry) *berth.Refusal {
 	r := *d.Request()
 	r.Role = role
 	x := f.search(&r, d)
@@ -521,7 +536,11 @@ func (f *Finder) overExtension(d *state.Entry, until berth.Time, role string) *b
 			if len(a.ahead) > 0 {
 				from = max(from, f.state.Now().Add(a.ahead[0].Beyond))
 			}
-			if used, at := x.shareBy(p, a, most).peakAt(from, until); used+held.NPE > most && from < until {
+			s := x.shareBy(p, a, most)
+			for _, other := range yielding {
+				s = f.without(s, a.of, other, p.id)
+			}
+			if used, at := s.peakAt(from, until); used+held.NPE > most && from < until {
 				over = x.exceedsShare(a, most, used+held.NPE, at)
 			}
 		}

@@ -204,7 +204,7 @@ func (f *Finder) Extension(d *state.Entry, until berth.Time, role string) *berth
 	if !x.permits(p, berth.Variant{NPE: a.NPE, Duration: until.Sub(a.Start)}) {
 		return &berth.Refusal{Reason: berth.NoSuitableSite, Resource: a.Resource, Wanted: a.NPE}
 	}
-	if over := f.overExtension(d, until, role); over != nil {
+	if over := f.overExtension(d, until, role, nil); over != nil {
 		return over
 	}
 	if short := f.StockShort(d, until); short != nil {

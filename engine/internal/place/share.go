@@ -143,15 +143,24 @@ func (f *Finder) Peak(of state.Holder, pool berth.ResourceID) berth.Count {
 // used returns what is promised to a holder in a pool, but for one reservation.
 func (f *Finder) used(of state.Holder, but *state.Entry, pool berth.ResourceID, most berth.Count) *share {
 	s := &share{most: most, steps: f.state.Promised(of, pool)}
-	if but == nil || but.Request().IsJob() || !f.state.Holds(of, but) {
+	if but == nil {
 		return s
 	}
+	return f.without(s, of, but, pool)
+}
+
+// without returns a share without what a reservation of its holder has in a pool.
+func (f *Finder) without(s *share, of state.Holder, but *state.Entry, pool berth.ResourceID) *share {
+	if but.Request().IsJob() || !f.state.Holds(of, but) {
+		return s
+	}
+	less := &share{most: s.most, steps: s.steps}
 	for part := range but.Parts() {
 		if a := but.Part(part); a.Resource == pool && a.NPE > 0 && a.Start < a.End && but.Holds(part) && f.state.Has(of, but, part) {
-			s.steps = slices.Clone(s.steps).Add(a.Start, a.End, -a.NPE)
+			less.steps = slices.Clone(less.steps).Add(a.Start, a.End, -a.NPE)
 		}
 	}
-	return s
+	return less
 }
 
 // from returns the first start from a time on at which the share leaves n PEs for a

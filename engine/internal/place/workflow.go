@@ -63,14 +63,14 @@ type WorkflowPlan struct {
 
 // graph returns the open tasks of a workflow as a graph with the times that they take in a
 // pool at its speeds, or at the standard speed, and their places in the workflow. unfit, if given,
-// tells the tasks that cannot be in the pool, which are in the graph all the same. length is how
-// long a task may last, 0 for any. The error, of
+// tells the tasks that cannot be in the pool, which are in the graph all the same. limited says that
+// the limits of their holders bound how long they may last and on how many PEs. The error, of
 // code Invalid, names tasks that cannot be right together.
-func (f *Finder) graph(w *berth.Workflow, p *pool, unfit []bool, length berth.Duration) (*workflow.Workflow, []int, error) {
+func (f *Finder) graph(w *berth.Workflow, p *pool, unfit []bool, limited bool) (*workflow.Workflow, []int, error) {
 	var tasks []workflow.Task
 	var edges []workflow.Edge
 	var at []int
-	limits := bounds{Finder: f, pool: p, length: length}
+	limits := bounds{Finder: f, pool: p, limited: limited}
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
 		if t.Done {
@@ -110,9 +110,9 @@ func planned(t *berth.WorkflowTask, p *pool) workflow.Task {
 type bounds struct {
 	*Finder
 	pool    *pool
-	length  berth.Duration // that their user may have; 0 is no bound
-	limited bool           // the limits of partitions count
+	limited bool // the limits of their holders count
 	of      berth.Requirements
+	by      berth.Sharing
 	most    berth.Count
 	longest berth.Duration // 0 is no bound
 }
@@ -122,11 +122,12 @@ type bounds struct {
 // than the partition and the user's limit allow. It returns false if none is left. Planners know nothing of this:
 // what they give a task beyond it could not be placed.
 func (b *bounds) narrow(t *workflow.Task, w *berth.Workflow, at int) bool {
-	if need := w.Tasks[at].Requirements; b.most == 0 || b.of != need {
+	need, by := w.Tasks[at].Requirements, w.SharingOf(at)
+	if b.most == 0 || b.of != need || b.by.Account != by.Account || b.by.QOS != by.QOS {
 		now := b.state.Now()
 		r := request(w, at, b.pool, berth.Variant{NPE: 1, Duration: 1}, now, now)
 		x := b.search(&r, nil)
-		b.of, b.most, b.longest = need, x.widest(0, b.pool), 0
+		b.of, b.by, b.most, b.longest = need, by, x.widest(0, b.pool), 0
 		if partition := x.partition(b.pool); partition != nil {
 			b.longest = partition.MaxDuration
 			if partition.MaxNPE > 0 {
@@ -135,9 +136,6 @@ func (b *bounds) narrow(t *workflow.Task, w *berth.Workflow, at int) bool {
 		}
 		if b.limited {
 			b.narrowed(&x)
-		}
-		if b.length > 0 && (b.longest == 0 || b.length < b.longest) {
-			b.longest = b.length
 		}
 	}
 	fits := func(npe berth.Count) bool { return b.longest == 0 || t.Duration(npe) <= b.longest }
@@ -163,14 +161,17 @@ func (b *bounds) narrow(t *workflow.Task, w *berth.Workflow, at int) bool {
 	return true
 }
 
-// narrowed takes into account what is allowed to the partition of a task.
+// narrowed takes into account what is allowed to the holders of a task.
 func (b *bounds) narrowed(x *search) {
 	for _, a := range x.allowances(x.r) {
-		if a.of.Partition() == "" || !x.in(b.pool, &a) {
+		if !x.in(b.pool, &a) {
 			continue
 		}
 		if length, limited := a.Limit(policy.LimitLength); limited && (b.longest == 0 || berth.Duration(length) < b.longest) {
 			b.longest = max(berth.Duration(length), 1)
+		}
+		if a.of == state.OfUser(x.r.User) {
+			continue // what planners look at has no more than the share of the user
 		}
 		if most, limited := x.shareOf(b.pool, &a); limited {
 			b.most = min(b.most, most)
@@ -205,7 +206,7 @@ func (f *Finder) CheckWorkflow(w *berth.Workflow) error {
 	for i := range whole.Tasks {
 		whole.Tasks[i].Done = false
 	}
-	if _, _, err := f.graph(&whole, nil, nil, 0); err != nil {
+	if _, _, err := f.graph(&whole, nil, nil, false); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return !t.Done }) {
@@ -275,11 +276,11 @@ func (f *Finder) Workflow(w *berth.Workflow, p *Planning) (*WorkflowPlan, *berth
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
-	allowed := f.narrowing(w)
-	fit, refusal := f.groundsOf(t, w, allowed, p)
+	narrow := f.narrows(w)
+	fit, refusal := f.groundsOf(t, w, narrow, p)
 	best := f.bestOf(t, w, fit, p)
-	if best == nil && allowed != nil && p.over == nil {
-		whole, _ := f.groundsOf(t, w, nil, p)
+	if best == nil && narrow && p.over == nil {
+		whole, _ := f.groundsOf(t, w, false, p)
 		best = f.bestOf(t, w, whole, p)
 	}
 	switch {
@@ -352,7 +353,7 @@ func (f *Finder) Follow(w *berth.Workflow, planner string, places []berth.Allotm
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
-	g.share = f.narrowing(w) != nil
+	g.share = f.narrows(w)
 	mark := t.Mark()
 	found := f.placeAll(t, w, g, &s)
 	if found == nil && g.share { // it may be the share that it would exceed
@@ -421,7 +422,7 @@ func request(w *berth.Workflow, task int, p *pool, v berth.Variant, ready, now b
 	return berth.Request{
 		User: w.User, Role: w.Role, Arrival: now, Ready: ready, Deadline: max(due(w), ready+1), Hold: w.Hold,
 		Parts: []berth.Part{{Variants: []berth.Variant{v}}}, Site: p.id.Site, Pool: p.id.Name, Requirements: t.Requirements,
-		Task: &berth.TaskRef{Workflow: w.ID, Task: t.ID},
+		Sharing: w.SharingOf(task), Task: &berth.TaskRef{Workflow: w.ID, Task: t.ID},
 	}
 }
 

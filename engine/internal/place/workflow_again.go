@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // Tasks of a workflow get other places when the world deviates: before they start, when they are
@@ -12,8 +13,8 @@ import (
 
 // Again finds another place for a task that has not started: the earliest from a time on, in
 // its pool, as many PEs for as long, also after the deadline of its workflow. before, if it is
-// not berth.Forever, is when it must start at the latest: then it keeps within the share of its user, for it could
-// stay where it is. Those aside count as gone. at tells the
+// not berth.Forever, is when it must start at the latest: then it keeps within the shares and the budgets of months of its
+// holders, for it could stay where it is. Those aside count as gone. at tells the
 // sites of other tasks.
 func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, before berth.Time, aside []*state.Entry, at func(int) string) (TaskPlace, bool) {
 	t := f.state.Try()
@@ -28,7 +29,7 @@ func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, befor
 	x := f.search(&r, d)
 	x.extended = d.Extended()
 	if before < berth.Forever {
-		x.allowed = f.sharesOf(&r)
+		x.allowed = f.sharesOf(&r, policy.LimitMonthBudget)
 		run := p.config.SpeedFor(&r.Requirements).Scale(v.Duration) + d.Extended()
 		r.Deadline = before.Add(run).Add(f.hauling(p, r.StorageMB))
 		x.deadline = r.Deadline
@@ -43,17 +44,50 @@ func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, befor
 	return placed, ok
 }
 
+// Try is a task that is tried again.
+type Try struct {
+	Workflow *berth.Workflow
+	Task     int
+	Was      *berth.Reservation // that is over
+	Aside    []*state.Entry     // count as gone
+	Vacant   []*state.Entry     // have left their places and are charged as they were
+	At       func(int) string   // the sites of other tasks
+}
+
 // Retry finds a place from now on for a task whose reservation is over, as many PEs for as
 // long: in the pool where it was or where it ends earlier, at its site, for what the others of the
 // workflow have written is there, unless that is spread over sites: then where those that read
-// what it writes have the storage for that. Those aside count as gone. at tells the sites of
-// other tasks.
-func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, aside []*state.Entry, at func(int) string) (TaskPlace, bool) {
+// what it writes have the storage for that. It is a new promise: it keeps within the shares of its holders, and over says which of
+// their limits it exceeds. A month without the budget for it is passed over if it ends by the deadline of its workflow in a later one.
+func (f *Finder) Retry(try *Try) (found TaskPlace, over *berth.Exceeded, ok bool) {
+	last := berth.Time(berth.TimeLimit - 1)
+	if found, ok = f.retry(try, last, policy.LimitShare); !ok {
+		if found, ok = f.retry(try, last); !ok {
+			return found, nil, false
+		}
+		x := f.search(&found.Request, nil)
+		x.allowed = f.sharesOf(&found.Request)
+		_, over = x.shareBeyond(found.Place.Allotments)
+		return found, over, over != nil
+	}
+	over = f.overTry(&found, try.Vacant)
+	if over == nil || over.Limit != string(policy.LimitMonthBudget) {
+		return found, over, true
+	}
+	if later, fits := f.retry(try, due(try.Workflow), policy.LimitShare, policy.LimitMonthBudget); fits {
+		return later, f.overTry(&later, try.Vacant), true
+	}
+	return found, over, true
+}
+
+// retry is Retry by a time, with the limits that narrow it.
+func (f *Finder) retry(try *Try, last berth.Time, names ...policy.LimitName) (TaskPlace, bool) {
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
-	now, npe := f.state.Now(), was.Terms.Variants[0].NPE
-	home := f.poolOf(was.Allotments[0].Resource)
+	w, task, aside := try.Workflow, try.Task, try.Aside
+	now, npe := f.state.Now(), try.Was.Terms.Variants[0].NPE
+	home := f.poolOf(try.Was.Allotments[0].Resource)
 	pools := []*pool{home}
 	for i := range f.pools {
 		p := &f.pools[i]
@@ -64,17 +98,20 @@ func (f *Finder) Retry(w *berth.Workflow, task int, was *berth.Reservation, asid
 	var best TaskPlace
 	found, hauls := false, HaulsOf(w)
 	for _, p := range pools {
-		if p.id.Site != home.id.Site && f.strands(w, task, p.id.Site, hauls, at) {
+		if p.id.Site != home.id.Site && f.strands(w, task, p.id.Site, hauls, try.At) {
 			continue
 		}
 		v, rounding := lasting(&w.Tasks[task], p, npe)
 		r := request(w, task, p, v, now, now)
-		r.StorageMB = hauls.Megabytes(task, p.id.Site, at)
-		r.Hold, r.Deadline = 0, berth.TimeLimit-1
+		r.StorageMB = hauls.Megabytes(task, p.id.Site, try.At)
+		r.Hold, r.Deadline = 0, last
 		var placed TaskPlace
 		var ok bool
 		x := f.search(&r, nil)
-		x.extended = rounding
+		x.extended, x.vacant = rounding, try.Vacant
+		if len(names) > 0 {
+			x.allowed = f.sharesOf(&r, names...)
+		}
 		placed, aside, ok = x.placeAside(t, p, aside)
 		if !ok || found && placed.Place.Allotments[0].End >= best.Place.Allotments[0].End {
 			continue

@@ -8,38 +8,70 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// narrowing returns what the user of a workflow may have if limits narrow the plan, as a share of
-// PEs and the longest reservation do, of the user or of the partition of a task; nil if none does.
-func (f *Finder) narrowing(w *berth.Workflow) *policy.Allowance {
+// narrows reports whether limits narrow the plan of a workflow, as a share of PEs and the longest reservation do, of
+// any holder of a task.
+func (f *Finder) narrows(w *berth.Workflow) bool {
 	if !f.limits() {
-		return nil
+		return false
 	}
-	var allowed policy.Allowance
 	if len(f.Ahead.For(f.state.PriorityOf(w.User))) > 0 {
-		return &allowed
+		return true
 	}
-	if w.User != "" {
-		allowed = f.Limits.Of(w.Role, w.User)
+	does := func(of policy.Scope) bool {
+		of.Role = w.Role
+		a := f.Limits.For(of)
+		_, share := a.Limit(policy.LimitShare)
+		_, length := a.Limit(policy.LimitLength)
+		return share || length
 	}
-	for _, name := range []policy.LimitName{policy.LimitShare, policy.LimitLength} {
-		if _, limited := allowed.Limit(name); limited {
-			return &allowed
+	if w.User != "" && does(policy.Scope{User: w.User}) {
+		return true
+	}
+	if slices.ContainsFunc(f.partitions, func(name string) bool { return does(policy.Scope{Partition: name}) }) {
+		return true
+	}
+	var last berth.Sharing // that was looked at
+	for i := range w.Tasks {
+		s := w.SharingOf(i)
+		if s.Account == last.Account && s.QOS == last.QOS || w.Tasks[i].Done {
+			continue
 		}
-		for _, partition := range f.partitions {
-			a := f.Limits.For(policy.Scope{Role: w.Role, Partition: partition})
-			if _, limited := a.Limit(name); limited {
-				return &allowed
-			}
+		if s.Account != "" && does(policy.Scope{Account: s.Account}) || s.QOS != "" && does(policy.Scope{QOS: s.QOS}) {
+			return true
+		}
+		last = s
+	}
+	return false
+}
+
+// commonShare returns what the shares of holders leave of a pool that are those of all open tasks; nil if there is none.
+func (f *Finder) commonShare(w *berth.Workflow, p *pool) *share {
+	var x search
+	for i := range w.Tasks {
+		if w.Tasks[i].Done {
+			continue
+		}
+		now := f.state.Now()
+		r := request(w, i, p, berth.Variant{NPE: 1, Duration: 1}, now, now)
+		if x.r == nil {
+			x = f.search(&r, nil)
+			x.allowed = slices.DeleteFunc(f.sharesOf(&r), func(a allowance) bool { return len(a.ahead) > 0 || !x.in(p, &a) })
+		} else {
+			other := f.search(&r, nil)
+			x.allowed = slices.DeleteFunc(x.allowed, func(a allowance) bool { return !other.in(p, &a) })
+		}
+		if len(x.allowed) == 0 {
+			return nil
 		}
 	}
-	return nil
+	return x.shareIn(p)
 }
 
 // sharesOf returns what bounds where a task is placed that has been planned: the shares of PEs,
-// which a plan keeps to without what is added to it, transfers and waits.
-func (f *Finder) sharesOf(r *berth.Request) (list []allowance) {
+// which a plan keeps to without what is added to it, transfers and waits; and further limits by name.
+func (f *Finder) sharesOf(r *berth.Request, further ...policy.LimitName) (list []allowance) {
 	for _, a := range f.allowances(r) {
-		if a.Allowance = a.Only(policy.LimitShare); !a.Unlimited() || len(a.ahead) > 0 {
+		if a.Allowance = a.Only(append(further, policy.LimitShare)...); !a.Unlimited() || len(a.ahead) > 0 {
 			list = append(list, a)
 		}
 	}
@@ -56,18 +88,6 @@ func (f *Finder) ShareLeft(r *berth.Request, pool berth.ResourceID, at berth.Tim
 		return 0, false
 	}
 	return s.most - s.peak(at, at+1), true
-}
-
-// lengthOf returns how long a task may last of a user who may have so much, 0 for any length.
-func lengthOf(allowed *policy.Allowance) berth.Duration {
-	if allowed == nil {
-		return 0
-	}
-	length, limited := allowed.Limit(policy.LimitLength)
-	if !limited {
-		return 0
-	}
-	return berth.Duration(length)
 }
 
 // overWorkflow returns the refusal of a limit that a plan exceeds beside what its holders have;
@@ -97,12 +117,14 @@ func (f *Finder) overWorkflow(w *berth.Workflow, plan *WorkflowPlan) *berth.Refu
 // overPlan is overWorkflow for one holder, of whose tasks there are searches.
 func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []search, a *allowance) *berth.Refusal {
 	var tasks []*berth.Allotment // those of the holder
+	var names []string
 	of := map[berth.ResourceID]*search{}
 	area := int64(0)
 	for i := range plan.Tasks {
 		place := &plan.Tasks[i].Place.Allotments[0]
 		if x := &searches[i]; x.in(f.poolOf(place.Resource), a) {
 			tasks, of[place.Resource] = append(tasks, place), x
+			names = append(names, plan.Tasks[i].Request.Task.Task)
 			area += berth.Area(place.NPE, place.End.Sub(place.Start))
 		}
 	}
@@ -119,24 +141,25 @@ func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []sear
 		f.overMonths(a, tasks),
 		f.overNoShow(a),
 	)
-	wanted, resource := berth.Count(1), tasks[0].Resource
-	for _, task := range tasks {
+	wanted, resource, name := berth.Count(1), tasks[0].Resource, "" // of the task that is beyond it by itself
+	for i, task := range tasks {
 		if over != nil {
 			break
 		}
-		wanted, resource = task.NPE, task.Resource
+		wanted, resource, name = task.NPE, task.Resource, names[i]
 		over = cmp.Or(
 			a.exceeds(policy.LimitLength, int64(task.End.Sub(task.Start))),
 			a.exceeds(policy.LimitLead, int64(task.Start.Sub(f.state.Now()))),
 		)
 	}
 	if over == nil {
+		name = ""
 		over, resource = overShareOf(tasks, of, a)
 	}
 	if over == nil {
 		return nil
 	}
-	return &berth.Refusal{Reason: berth.Quota, Resource: resource, Wanted: wanted, Exceeded: over}
+	return &berth.Refusal{Reason: berth.Quota, Resource: resource, Wanted: wanted, Exceeded: over, Task: name}
 }
 
 // overShareOf says that tasks take more PEs of a pool at once than their holder may have there.

@@ -27,7 +27,7 @@ func (f *Finder) WorkflowOffers(w *berth.Workflow, most int, p *Planning) []Work
 	f.clear(t, nil)
 	asked := *w
 	asked.Algorithm, asked.Deadline = berth.BestAlgorithm, berth.TimeLimit-1
-	all, _ := f.groundsOf(t, &asked, f.narrowing(w), p)
+	all, _ := f.groundsOf(t, &asked, f.narrows(w), p)
 	var offers []WorkflowOffer
 	soonestEnd := berth.Forever // of any plan, within the limits or not
 	placed := func(g *grounds, s *sketch) *WorkflowPlan {
