@@ -317,8 +317,8 @@ func named(name, about string, of func(*asked) *string) field[asked] {
 }
 
 // word is named for a name that is handed to a site.
-func word(name, about string, of func(*asked) *string) field[asked] {
-	return field[asked]{name, about, text(""), func(a *asked, v value) (err error) {
+func word[T any](name, about string, of func(*T) *string) field[T] {
+	return field[T]{name, about, text(""), func(a *T, v value) (err error) {
 		if v.null() {
 			*of(a) = ""
 			return nil

@@ -44,6 +44,8 @@ var workflowBody = body[wish]{
 		}
 		return err
 	}},
+	word("account", "An account of the site, for tasks that name none. Only jobs in it may run in their reservations.", func(w *wish) *string { return &w.Account }),
+	word("qos", "A QOS of the site, for tasks that name none, with which they run.", func(w *wish) *string { return &w.QOS }),
 	{"deadline", "By when all must have ended; as early as possible if it is not given.", instant(), func(w *wish, v value) error {
 		t, err := v.instant(down)
 		w.deadline.at = &t
@@ -197,6 +199,8 @@ var stepBody = body[step]{
 	needed("software", "A program that the site must have.", func(s *step) *string { return &s.Software }),
 	needed("version", "The least version of the software.", func(s *step) *string { return &s.Version }),
 	needed("partition", "A partition of the site.", func(s *step) *string { return &s.Partition }),
+	word("account", "An account of the site, instead of that of the workflow.", func(s *step) *string { return &s.Account }),
+	word("qos", "A QOS of the site, instead of that of the workflow.", func(s *step) *string { return &s.QOS }),
 	needed("site", "The only site that will do for it. The others may then be elsewhere.", func(s *step) *string { return &s.Site }),
 	{"constraint", "Features that its PEs have, such as intel&ib, or alternatives such as [rack1|rack2]: all PEs have the same one.", text("intel&ib"), func(s *step, v value) (err error) {
 		s.Constraint, err = constraint(v)
@@ -574,7 +578,7 @@ func workflowOffers(offers []engine.WorkflowOffer) []form.WorkflowOffer {
 func workflowView(w *service.Workflow, whole bool) form.Workflow {
 	q := &w.Workflow
 	f := form.Workflow{
-		ID: q.ID, Name: q.Name, User: q.User, State: string(w.State), Version: w.Version, Deadline: form.TimeOf(q.Deadline), End: form.TimeOf(w.End),
+		ID: q.ID, Name: q.Name, User: q.User, Account: q.Account, QOS: q.QOS, State: string(w.State), Version: w.Version, Deadline: form.TimeOf(q.Deadline), End: form.TimeOf(w.End),
 		PlannedEnd: form.TimeOf(w.Planned), Algorithm: q.Algorithm, Planner: w.Planner, Repair: string(q.Repair), Replanned: w.Replanned, Cause: string(w.Cause),
 		Why: w.Why, Refusal: refusal(w.Refusal, askedPlace(w)), Expires: form.TimeOf(w.Expires), Created: form.TimeOf(w.Created), Changed: form.TimeOf(w.Changed), Tasks: []form.WorkflowStep{},
 	}
@@ -595,7 +599,7 @@ func workflowView(w *service.Workflow, whole bool) form.Workflow {
 		t, task := &w.Tasks[i], &q.Tasks[i]
 		s := form.WorkflowStep{
 			ID: task.ID, Reservation: t.Reservation, State: stepState(t), Why: t.Why, Tries: t.Tries, Retries: task.Retries, Site: t.Resource.Site, Pool: t.Resource.Name,
-			NPE: t.NPE, Start: form.TimeOf(t.Start), End: form.TimeOf(t.End), PlannedStart: form.TimeOf(t.PlannedStart), PlannedEnd: form.TimeOf(t.PlannedEnd), Critical: critical[i],
+			Account: task.Account, QOS: task.QOS, NPE: t.NPE, Start: form.TimeOf(t.Start), End: form.TimeOf(t.End), PlannedStart: form.TimeOf(t.PlannedStart), PlannedEnd: form.TimeOf(t.PlannedEnd), Critical: critical[i],
 		}
 		for _, parent := range task.After {
 			s.After = append(s.After, q.Tasks[parent].ID)

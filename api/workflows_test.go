@@ -46,6 +46,20 @@ func TestWorkflowsOverHTTP(t *testing.T) {
 	}
 }
 
+// A workflow and its tasks have accounts and QOS, and show those that they name.
+func TestAccountsOfWorkflowsOverHTTP(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	body := `{"id":"w","account":"bio","qos":"low","tasks":[{"id":"a","seconds":10},{"id":"b","seconds":10,"account":"chem","qos":"high"}]}`
+	f := into[form.WorkflowAnswer](t, w.do("alice", "POST", "/v1/workflows", body), http.StatusCreated).Workflow
+	if a, b := f.Tasks[0], f.Tasks[1]; f.Account != "bio" || f.QOS != "low" || a.Account+a.QOS != "" || b.Account != "chem" || b.QOS != "high" {
+		t.Errorf("%+v", f)
+	}
+	asked := w.fake.flows.made[0].Workflow
+	if a, b := asked.SharingOf(0), asked.SharingOf(1); a.Account != "bio" || a.QOS != "low" || b.Account != "chem" || b.QOS != "high" {
+		t.Errorf("the service was asked for %+v and %+v", a, b)
+	}
+}
+
 // Every mistake is told with its field, the value and what would be right.
 func TestMistakenWorkflowsOverHTTP(t *testing.T) {
 	w := newWorld(t, api.Options{})
@@ -64,6 +78,8 @@ func TestMistakenWorkflowsOverHTTP(t *testing.T) {
 		`{"tasks":[{"id":"a","seconds":1,"command":["true"],"dir":"here"}]}`:   "want an absolute path",
 		`{"tasks":[{"id":"a","seconds":1,"script":"true","dir":"/"}]}`:         "want a first line such as #!/bin/sh",
 		`{"repair":"never","tasks":[{"id":"a"}]}`:                              "want one of hold, late, both",
+		`{"account":"a b","tasks":[{"id":"a","seconds":1}]}`:                   "want 1 to 64 letters",
+		`{"tasks":[{"id":"a","seconds":1,"qos":"a/b"}]}`:                       "want 1 to 64 letters",
 		`{"id":"a b","tasks":[{"id":"a"}]}`:                                    "want 1 to 64 letters",
 		`{"deadline":"2026-11-21T11:59:00Z","tasks":[{"id":"a","seconds":1}]}`: "is over; it is",
 		`{"tasks":[{"id":"a","measured":[{"npe":0,"seconds":1}]}]}`:            "0; want a whole number from 1",

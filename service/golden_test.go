@@ -705,6 +705,9 @@ func (w *goldenWriter) workflow() *berth.Workflow {
 			f.Routes = []berth.Route{{From: "plain", To: "managed"}}
 		}
 	}
+	if w.rng.IntN(2) == 0 {
+		f.Account, f.QOS, f.Tasks[2].Account, f.Tasks[2].QOS = "bio", "low", "chem", "high"
+	}
 	w.flows++
 	return f
 }

@@ -236,7 +236,7 @@ func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, wa
 			return
 		}
 		h.planBeside(who, len(w.Tasks), berth.Duration(n-1), wanted, func(e *engine.Engine, o engine.PlanOptions) (err error) {
-			if o.Offers, planned = flowOffers, h.snapshots.core.position.Number; a.from.Deadline {
+			if o.Offers, o.Lead, planned = flowOffers, offerLead, h.snapshots.core.position.Number; a.from.Deadline {
 				w.Deadline = o.From.Add(within)
 			}
 			plan, offers, err = e.PlanWorkflow(w, o)

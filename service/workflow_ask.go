@@ -21,6 +21,10 @@ type FlowAnswer struct {
 // flowOffers is how many offers a refusal comes with.
 const flowOffers = 8
 
+// offerLead is how much later than now a workflow would begin by an offer: as long as a person takes to read the
+// deadlines, choose one and ask for it.
+const offerLead = 60
+
 func (h *Host) mayAskFlow(ask *Ask, w *berth.Workflow) error {
 	switch {
 	case !ask.By.Can(User):
@@ -56,7 +60,11 @@ func (h *Host) mayAskFlow(ask *Ask, w *berth.Workflow) error {
 // an ID gets one; one without a user is the asker's. It is the service's from then on. Errors:
 // Denied, and those of engine.EventSubmitWorkflow.
 func (h *Host) SubmitWorkflow(ctx context.Context, ask Ask, w berth.Workflow) (FlowAnswer, error) {
-	if err := h.mayAskFlow(&ask, &w); err != nil {
+	err := h.mayAskFlow(&ask, &w)
+	if err == nil {
+		err = h.sharingAdmitted(ctx, &w)
+	}
+	if err != nil {
 		switch was, failed := h.RecallWorkflow(ctx, ask); {
 		case failed != nil:
 			return FlowAnswer{}, failed
@@ -86,6 +94,9 @@ func (h *Host) WorkflowOffers(asking context.Context, ask Ask, w berth.Workflow)
 	if err := h.mayAskFlow(&ask, &w); err != nil {
 		return nil, err
 	}
+	if err := h.sharingAdmitted(asking, &w); err != nil {
+		return nil, err
+	}
 	w.ID = cmp.Or(w.ID, "offer")
 	who := ask.By.User
 	ctx, end := context.WithTimeout(asking, flowPatience)
@@ -93,7 +104,7 @@ func (h *Host) WorkflowOffers(asking context.Context, ask Ask, w berth.Workflow)
 	list, err := call(ctx, h, who, func(answer func([]engine.WorkflowOffer, error)) {
 		ask.FromNow.arriveFlow(&w, h.awake())
 		if h.isSmall(&w) {
-			offers, err := h.core.engine.WorkflowOffers(&w, flowOffers)
+			offers, err := h.core.engine.PlanOffers(&w, engine.PlanOptions{Offers: flowOffers, Lead: offerLead})
 			h.whenDurable(func(failed error) { answer(offers, cmp.Or(failed, err)) })
 			return
 		}
@@ -104,7 +115,7 @@ func (h *Host) WorkflowOffers(asking context.Context, ask Ask, w berth.Workflow)
 		var offers []engine.WorkflowOffer
 		h.planBeside(who, len(w.Tasks), 0, func() bool { return ctx.Err() == nil }, func(e *engine.Engine, o engine.PlanOptions) (err error) {
 			ask.FromNow.arriveFlow(&w, o.From)
-			o.Offers = flowOffers
+			o.Offers, o.Lead = flowOffers, offerLead
 			offers, err = e.PlanOffers(&w, o)
 			return err
 		}, func(err error) {
@@ -127,7 +138,7 @@ func (h *Host) flowOffers(w *berth.Workflow) []engine.WorkflowOffer {
 	own := w.Clone()
 	own.Arrival = h.core.engine.Now()
 	own.Deadline = berth.Forever
-	offers, err := h.core.engine.WorkflowOffers(own, flowOffers)
+	offers, err := h.core.engine.PlanOffers(own, engine.PlanOptions{Offers: flowOffers, Lead: offerLead})
 	if err != nil {
 		return nil // it was taken a moment ago, so there is nothing wrong with it
 	}
@@ -232,24 +243,34 @@ func (h *Host) CancelWorkflow(ctx context.Context, ask Ask, id string) (FlowAnsw
 // cancelled or refused, under the same id. deadline is the new one, or with Ask.FromNow how many seconds after it is
 // decided; 0 keeps that of the workflow if it is not over, and has none else.
 func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline berth.Time) (FlowAnswer, error) {
-	owner, err := call(ctx, h, ask.By.User, func(answer func(string, error)) {
+	was, err := call(ctx, h, ask.By.User, func(answer func(berth.Workflow, error)) {
 		if f, err := h.mayFlow(&Ask{By: ask.By}, id); err == nil {
-			answer(f.w.User, nil)
+			answer(*f.w, nil)
 			return
 		}
-		answer("", nil) // what is wrong is told below
+		answer(berth.Workflow{}, nil) // what is wrong is told below
 	})
 	if err != nil {
 		return FlowAnswer{}, err
 	}
-	unable := h.unable(ctx, owner, owner) // the commands are the owner's, also if an operator retries
+	may := retrying{unable: h.unable(ctx, was.User, was.User)} // the commands are the owner's, also if an operator retries
+	was.Sites = h.sitesFor(ask.By, was.User).Names()
+	may.err = h.sharingAdmitted(ctx, &was)
+	may.sites = was.Sites
 	return h.askFlow(ctx, &ask, id, func(ctx context.Context, wanted func() bool) (FlowAnswer, error) {
-		return h.retryFlow(ctx, ask, id, deadline, unable, wanted)
+		return h.retryFlow(ctx, ask, id, deadline, &may, wanted)
 	})
 }
 
-// retryFlow is RetryWorkflow once it is known who cannot run tasks.
-func (h *Host) retryFlow(ctx context.Context, ask Ask, id string, deadline berth.Time, unable map[string]string, wanted func() bool) (FlowAnswer, error) {
+// retrying is what is known of a workflow that is to be retried before it is decided about.
+type retrying struct {
+	unable map[string]string // why sites cannot run its tasks
+	sites  []string          // that it may use; nil is all
+	err    error             // none lets its user run tasks in the accounts and QOS that they name
+}
+
+// retryFlow is RetryWorkflow once it is known where its tasks may be run.
+func (h *Host) retryFlow(ctx context.Context, ask Ask, id string, deadline berth.Time, known *retrying, wanted func() bool) (FlowAnswer, error) {
 	return h.changeFlow(ctx, ask, id, func(a asked, f *flowCard, answer func(FlowAnswer, error)) {
 		switch f.outcome {
 		case "":
@@ -264,8 +285,12 @@ func (h *Host) retryFlow(ctx context.Context, ask Ask, id string, deadline berth
 			h.denyFlow(a, noneOpen(), answer)
 			return
 		}
+		if known.err != nil {
+			h.denyFlow(a, known.err, answer)
+			return
+		}
 		w := f.w.Clone()
-		w.Hold, w.Sites = 0, may.Names()
+		w.Hold, w.Sites = 0, known.sites
 		h.route(w)
 		if w.Role = string(ask.By.Role); deadline != 0 {
 			w.Arrival, w.Deadline = 0, deadline
@@ -278,6 +303,6 @@ func (h *Host) retryFlow(ctx context.Context, ask Ask, id string, deadline berth
 				w.Tasks[i].Site = h.core.siteOfTask(f, i) // where its files are
 			}
 		}
-		h.decideFlow(a, w, unable, wanted, answer)
+		h.decideFlow(a, w, known.unable, wanted, answer)
 	})
 }

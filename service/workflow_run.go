@@ -52,7 +52,7 @@ func (h *Host) runTask(id string) {
 		return // its owner hands in what runs there
 	}
 	task := site.Task{
-		Key: flowKey, Name: oneLine(f.w.Tasks[at].ID), Command: work.Command, Script: work.Script, Dir: work.Dir, Env: work.Env,
+		Key: flowKey, Account: k.request.Account, QOS: k.request.QOS, Name: oneLine(f.w.Tasks[at].ID), Command: work.Command, Script: work.Script, Dir: work.Dir, Env: work.Env,
 		Output: taskOutput(f.w, at, k.request.Task.Try),
 	}
 	bring, note := h.bringing(f, at, k.promise.Allotments[0].Resource.Site)

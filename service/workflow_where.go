@@ -1,7 +1,9 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,6 +31,33 @@ func (h *Host) unable(ctx context.Context, asker, user string) map[string]string
 		}
 	}
 	return why
+}
+
+// sharingAdmitted keeps a workflow at sites that let its user run tasks in the accounts and QOS that they name. It runs beside the
+// loop, since it may ask sites. The error is that of admit, and names the task.
+func (h *Host) sharingAdmitted(ctx context.Context, w *berth.Workflow) error {
+	type asked struct{ account, qos, partition, site string }
+	seen := map[asked]bool{}
+	for i := range w.Tasks {
+		t, sharing := &w.Tasks[i], w.SharingOf(i)
+		a := asked{sharing.Account, sharing.QOS, t.Partition, t.Site}
+		if t.Done || sharing.Alone() || seen[a] {
+			continue
+		}
+		seen[a] = true
+		r := berth.Request{User: w.User, Site: cmp.Or(t.Site, w.Site), Pool: w.Pool, Sites: w.Sites, Requirements: t.Requirements, Sharing: sharing}
+		err := h.admit(ctx, &r)
+		if coded, is := errors.AsType[*berth.Error](err); is {
+			return berth.Errorf(coded.Code, coded.Field, "task %q: %s", t.ID, coded.Msg)
+		}
+		if err != nil {
+			return err
+		}
+		if t.Site == "" {
+			w.Sites = r.Sites
+		}
+	}
+	return nil
 }
 
 // withinRunners keeps a workflow that has something to run at the sites that run tasks by

@@ -7,6 +7,8 @@ type WorkflowRequest struct {
 	ID       string `json:"id,omitempty"`
 	Name     string `json:"name,omitempty"`
 	User     string `json:"user,omitempty"`
+	Account  string `json:"account,omitempty"` // of tasks that name none, as QOS is
+	QOS      string `json:"qos,omitempty"`
 	Deadline Time   `json:"deadline,omitzero"` // none is as early as possible
 	// DeadlineIn is counted from when the service decides, instead of Deadline; 0 is none.
 	DeadlineIn berth.Duration `json:"deadline_in,omitempty"`
@@ -51,6 +53,8 @@ type TaskToRun struct {
 	Accelerators int           `json:"accelerators,omitempty"`
 	Partition    string        `json:"partition,omitempty"`
 	Site         string        `json:"site,omitempty"`
+	Account      string        `json:"account,omitempty"`
+	QOS          string        `json:"qos,omitempty"`
 	Constraint   string        `json:"constraint,omitempty"`
 }
 
@@ -65,6 +69,8 @@ type Workflow struct {
 	ID       string `json:"id"`
 	Name     string `json:"name,omitempty"`
 	User     string `json:"user,omitempty"`
+	Account  string `json:"account,omitempty"` // of tasks that have none of their own, as QOS is
+	QOS      string `json:"qos,omitempty"`
 	State    string `json:"state"`
 	Version  uint64 `json:"version"`
 	Deadline Time   `json:"deadline,omitzero"`
@@ -98,6 +104,8 @@ type WorkflowStep struct {
 	Retries     int         `json:"retries,omitempty"`
 	Site        string      `json:"site,omitempty"`
 	Pool        string      `json:"pool,omitempty"`
+	Account     string      `json:"account,omitempty"` // its own
+	QOS         string      `json:"qos,omitempty"`
 	NPE         berth.Count `json:"npe,omitempty"`
 	Start       Time        `json:"start,omitzero"`
 	End         Time        `json:"end,omitzero"`

@@ -6,8 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +17,6 @@ import (
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/internal/plot"
-	"github.com/berth-hpc/berth/workflow/flowfile"
 )
 
 // workflowCommand returns berth workflow.
@@ -36,102 +33,6 @@ reservations, and moves what follows when a task ends early or late.`,
 		a.workflowActCommand("cancel", "Stop what runs of a workflow and give the rest back", (*client.Client).CancelWorkflow),
 		a.workflowRetryCommand(), a.workflowImport())
 	return cmd
-}
-
-// flowAsk is what is asked for with a workflow file.
-type flowAsk struct {
-	form.WorkflowRequest
-	deadline moment
-	held     span
-	alpha    float64
-	env      []string
-}
-
-func (q *flowAsk) flags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.Var(&q.deadline, "deadline", "by when it must have ended (default: as early as possible)")
-	f.StringVar(&q.Algorithm, "algorithm", "best", "`NAME` of the planner, as berth plan --help lists them, or best: several are tried, and part of the time until the deadline is left; best-N leaves N percent")
-	f.Var(&choice{&q.Repair, "repair", []string{"both", "late", "hold"}}, "repair", "when tasks end early or late: both (move what follows forward or back), late (back only), hold (neither)")
-	f.StringVar(&q.Site, "site", "", "only at this `SITE`")
-	f.BoolVar(&q.Spread, "spread", false, "tasks may be at several sites; their files have to be at all of them, unless the sites file has transfers")
-	f.StringVar(&q.Pool, "pool", "", "only in this `POOL`")
-	f.StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
-	f.Float64Var(&q.alpha, "alpha", defaultAlpha, "serial fraction `X` of tasks that may run on several numbers of PEs and say none")
-	complete(cmd, "repair", []string{"both", "late", "hold"})
-}
-
-// read reads a workflow file into what is asked for.
-func (q *flowAsk) read(a *app, cmd *cobra.Command, path string) error {
-	if !(0 <= q.alpha && q.alpha <= 1) {
-		return usagef(cmd, "--alpha: %g; want a number from 0 to 1", q.alpha)
-	}
-	var file *flowfile.File
-	var err error
-	if path == "-" {
-		file, err = flowfile.Read(a.stdin, "stdin", flowfile.Options{Alpha: q.alpha})
-	} else {
-		file, err = flowfile.Open(path, flowfile.Options{Alpha: q.alpha})
-	}
-	if err != nil {
-		return err
-	}
-	for _, note := range file.Report.Notes() {
-		a.say("berth: %s", note)
-	}
-	if n := file.Flow.Len(); n > berth.MaxWorkflowTasks {
-		return berth.Errorf(berth.Invalid, "workflow", "%s: %d tasks; the service takes at most %d, so divide it", path, n, berth.MaxWorkflowTasks)
-	}
-	env, err := environment(os.Environ(), q.env)
-	if err != nil {
-		return err
-	}
-	here, err := filepath.Abs(".")
-	if err != nil {
-		return fmt.Errorf("this folder: %w", err)
-	}
-	if q.Deadline, q.DeadlineIn, err = q.deadline.deadline(cmd); err != nil {
-		return err
-	}
-	q.Name = file.Name
-	idle, stored := 0, 0
-	reads := file.Reads()
-	for i := range file.Flow.Len() {
-		t, w := file.Flow.Task(i), &file.Tasks[i]
-		task := form.TaskToRun{
-			ID: t.ID, Seconds: t.Sequential, Alpha: t.Alpha, Few: t.Few, Most: t.Most, Retries: w.Retries, Command: w.Command, Script: w.Script,
-			Software: w.Needs.Software, Version: w.Needs.Version, Licences: w.Needs.Licences, MemoryMB: w.Needs.MemoryMB, Accelerators: w.Needs.Accelerators, Partition: w.Needs.Partition, Constraint: w.Needs.Constraint, Site: w.Site,
-		}
-		for _, m := range t.Measured {
-			task.Measured = append(task.Measured, form.Measurement{NPE: m.NPE, Seconds: m.Seconds})
-		}
-		for _, parent := range file.Flow.Parents(i) {
-			task.After = append(task.After, file.Flow.Task(int(parent)).ID)
-		}
-		task.ReadBytes = reads[i]
-		if w.Runs() {
-			if task.Dir = w.Dir; task.Dir == "" {
-				task.Dir = here
-			}
-			task.Env = slices.Concat(env, w.Env)
-			if file.Form == flowfile.YAML { // files of traces are names that need not be paths
-				task.Inputs, task.Outputs = w.Inputs, w.Outputs
-			}
-		} else {
-			idle++
-		}
-		if w.Needs.StorageMB > 0 {
-			stored++
-		}
-		q.Tasks = append(q.Tasks, task)
-	}
-	if idle > 0 {
-		a.say("berth: %s: %d of %d tasks have no command; what runs there is handed in to their reservations", file.Source, idle, len(q.Tasks))
-	}
-	if stored > 0 {
-		a.say("berth: %s: the storage of %d tasks is not booked; they share the files of their site", file.Source, stored)
-	}
-	return nil
 }
 
 func (a *app) workflowSubmitCommand() *cobra.Command {
@@ -187,6 +88,7 @@ show names them.`,
 	f.StringSliceVar(&q.env, "env", nil, "hand on these environment variables too: `NAME[,NAME]`, where OMP_* is all that begin so, or all")
 	f.StringVar(&key, "key", "", "`NAME` that makes asking twice the same as asking once")
 	r = formFlags(cmd, "table", "json", "csv", "svg")
+	q.offer(cmd, r)
 	r.waitFlag(cmd, "the workflow is over")
 	return cmd
 }
@@ -308,6 +210,7 @@ func (a *app) workflowOffersCommand() *cobra.Command {
 	q.Repair = "both"
 	q.flags(cmd)
 	r = listFlags(cmd)
+	q.offer(cmd, r)
 	return cmd
 }
 
@@ -424,6 +327,8 @@ func (a *app) showWorkflow(r *remote, w *form.Workflow, whole any) error {
 	f.add("id", w.ID)
 	f.add("name", w.Name)
 	f.add("user", w.User)
+	f.add("account", w.Account)
+	f.add("QOS", w.QOS)
 	f.add("state", w.State)
 	f.add("why", w.Why)
 	f.add("ends", localTime(w.End))
@@ -456,7 +361,13 @@ func (a *app) showWorkflow(r *remote, w *form.Workflow, whole any) error {
 		if t.PlannedEnd != t.End {
 			planned = localTime(t.PlannedEnd)
 		}
-		out.AppendRow(table.Row{mark, printable(t.ID), state, t.NPE, localTime(t.Start), localTime(t.End), planned, orDash(t.Reservation), orDash(t.Output)})
+		name := printable(t.ID)
+		for _, own := range []struct{ what, name string }{{"account", t.Account}, {"QOS", t.QOS}} {
+			if own.name != "" {
+				name += ", " + own.what + " " + own.name
+			}
+		}
+		out.AppendRow(table.Row{mark, name, state, t.NPE, localTime(t.Start), localTime(t.End), planned, orDash(t.Reservation), orDash(t.Output)})
 	}
 	return a.show(f.String() + out.Render() + "\n")
 }
@@ -475,11 +386,11 @@ func (a *app) workflowRows(w *form.Workflow) error {
 		t := &w.Tasks[i]
 		rows[i] = []string{
 			w.ID, t.ID, strings.Join(t.After, " "), t.State, t.Why, strconv.Itoa(t.Tries), t.Site, t.Pool, strconv.Itoa(int(t.NPE)), timeCell(t.Start), timeCell(t.End),
-			timeCell(t.PlannedStart), timeCell(t.PlannedEnd), strconv.FormatBool(t.Critical), t.Reservation, t.Output,
+			timeCell(t.PlannedStart), timeCell(t.PlannedEnd), strconv.FormatBool(t.Critical), t.Reservation, t.Output, firstOf(t.Account, w.Account), firstOf(t.QOS, w.QOS),
 		}
 	}
 	return printRows(a.stdout, []string{
-		"workflow", "task", "after", "state", "why", "tries", "site", "pool", "npe", "start", "end", "planned_start", "planned_end", "critical", "reservation", "output",
+		"workflow", "task", "after", "state", "why", "tries", "site", "pool", "npe", "start", "end", "planned_start", "planned_end", "critical", "reservation", "output", "account", "qos",
 	}, rows)
 }
 

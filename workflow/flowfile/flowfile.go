@@ -51,9 +51,11 @@ type Options struct {
 type File struct {
 	Name   string // of the workflow; the file's, if it has none
 	Source string // the file's, as it was opened
-	Form   Form
-	Flow   *workflow.Workflow
-	Tasks  []Task // by index of Flow
+	// Account and QOS are those of tasks that name none.
+	Account, QOS string
+	Form         Form
+	Flow         *workflow.Workflow
+	Tasks        []Task // by index of Flow
 	// Sizes are those of files that tasks write, in bytes, if they are told.
 	Sizes  map[string]int64
 	Report workload.WorkflowReport
@@ -70,6 +72,7 @@ type Task struct {
 	Retries         int      // how often it may be tried again
 	Needs           berth.Requirements
 	Site            string // the only one where it can run, if one is named
+	Account, QOS    string // its own, if they are named
 }
 
 // Runs reports whether the file tells what the task runs.

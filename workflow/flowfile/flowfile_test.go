@@ -110,7 +110,7 @@ var bad = []struct {
 	{"no task", "tasks: []\n", []string{"w.yaml:1:8: an empty list; a workflow needs at least one task"}},
 	{"task no group", "tasks: [a]\n", []string{`w.yaml:1:9: "a": a text; want the keys of a task`}},
 	{"unknown keys", "tasks:\n- name: a\n  comand: [x]\n  command: [x]\n  time: 1s\nworkflw: q\n", []string{
-		`w.yaml:6:1: "workflw": unknown key (did you mean workflow?); a workflow has workflow, defaults, tasks`,
+		`w.yaml:6:1: "workflw": unknown key (did you mean workflow?); a workflow has workflow, account, qos, defaults, tasks`,
 		`w.yaml:3:3: "comand": unknown key (did you mean command?)`,
 	}},
 	{"key twice", "tasks:\n- name: a\n  command: [x]\n  time: 1s\n  time: 2s\n", []string{"w.yaml:5:3: the key is given twice, first in line 4"}},
@@ -321,6 +321,21 @@ tasks:
 	f, err = read("defaults: {times: {1: 1h, 4: 20m}}\ntasks:\n- {name: a, command: [x]}\n- {name: b, command: [x], time: 5s}\n")
 	if err != nil || len(f.Flow.Task(0).Measured) != 2 || f.Flow.Task(1).Duration(1) != 5 {
 		t.Errorf("%v", err)
+	}
+}
+
+// A workflow has an account and a QOS, and a task its own: that of the defaults where it names none.
+func TestAccountsOfWorkflowsAndTasks(t *testing.T) {
+	f, err := read("account: bio\nqos: low\ndefaults: {qos: high}\ntasks:\n- {name: a, command: [x], time: 1s}\n- {name: b, command: [x], time: 1s, account: chem, qos: urgent}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := &f.Tasks[0], &f.Tasks[1]
+	if f.Account != "bio" || f.QOS != "low" || a.Account != "" || a.QOS != "high" || b.Account != "chem" || b.QOS != "urgent" {
+		t.Errorf("the workflow is in %q with %q, its tasks in %q with %q and in %q with %q", f.Account, f.QOS, a.Account, a.QOS, b.Account, b.QOS)
+	}
+	if _, err := read("account: [bio]\ntasks:\n- {name: a, command: [x], time: 1s}\n"); err == nil || !strings.Contains(err.Error(), "w.yaml:1:10: ") {
+		t.Errorf("a list as an account: %v", err)
 	}
 }
 

@@ -89,6 +89,8 @@ func (r *reader) document(v *yamltree.Value) {
 	var at place
 	r.group(v, "", "a workflow", []key{
 		{"workflow", func(v *yamltree.Value) { r.label(v, "workflow", &r.file.Name) }},
+		{"account", func(v *yamltree.Value) { r.text(v, "account", "a name", maxName, &r.file.Account) }},
+		{"qos", func(v *yamltree.Value) { r.text(v, "qos", "a name", maxName, &r.file.QOS) }},
 		{"defaults", func(v *yamltree.Value) {
 			if r.is(v, "defaults", yamltree.Map, "keys of tasks") {
 				r.defaults = v
@@ -211,6 +213,8 @@ func (r *reader) settings(d *draft, path string) []key {
 		}},
 		{"partition", func(v *yamltree.Value) { r.text(v, path+"partition", "a name", maxName, &d.Needs.Partition) }},
 		{"site", func(v *yamltree.Value) { r.text(v, path+"site", "a name", maxName, &d.Site) }},
+		{"account", func(v *yamltree.Value) { r.text(v, path+"account", "a name", maxName, &d.Account) }},
+		{"qos", func(v *yamltree.Value) { r.text(v, path+"qos", "a name", maxName, &d.QOS) }},
 	}
 }
 

@@ -150,6 +150,8 @@ class TaskToRun:
     partition: Optional[str] = None
     constraint: Optional[str] = None
     site: Optional[str] = None
+    account: Optional[str] = None
+    qos: Optional[str] = None
 
 
 @dataclass
@@ -168,6 +170,8 @@ class WorkflowRequest:
     spread: Optional[bool] = None
     hold: Optional[Hold] = None
     deadline_in: Optional[Duration] = None
+    account: Optional[str] = None
+    qos: Optional[str] = None
 
 
 @dataclass
@@ -483,6 +487,8 @@ class WorkflowStep:
     planned_end: Optional[datetime] = None
     critical: bool = False
     output: str = ""
+    account: str = ""
+    qos: str = ""
 
 
 @dataclass
@@ -492,6 +498,8 @@ class Workflow:
     id: str = ""
     name: str = ""
     user: str = ""
+    account: str = ""
+    qos: str = ""
     state: str = ""
     version: int = 0
     deadline: Optional[datetime] = None
