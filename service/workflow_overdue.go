@@ -18,7 +18,8 @@ import (
 // succeeded in its time has succeeded, and is not run again because the service was not there to hear of it.
 
 const (
-	// overduePatience is how long sites are waited for, since meanwhile nothing is decided.
+	// overduePatience is how long sites are waited for in the loop. What is decided is decided at a time, which may not pass
+	// before they have said how tasks ended, so the loop could do nothing for anyone meanwhile; those who only look do not wait.
 	overduePatience = 5 * time.Second
 	// overdueEvery is how long after that nothing is waited for again: a service that cannot keep up
 	// gets no faster by it.

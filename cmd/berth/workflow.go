@@ -340,7 +340,10 @@ func (a *app) showWorkflow(r *remote, w *form.Workflow, whole any) error {
 	f.add("slack", slackOf(w))
 	f.add("planner", w.Planner)
 	f.add("repair", w.Repair)
-	if w.Replanned > 0 {
+	switch {
+	case w.Replanned == 1:
+		f.add("moved", "once, because "+causeOf(w.Cause))
+	case w.Replanned > 1:
 		f.add("moved", fmt.Sprintf("%d times, last because %s", w.Replanned, causeOf(w.Cause)))
 	}
 	f.add("CPU-hours", fmt.Sprintf("%.3f", w.CPUHours))
