@@ -66,8 +66,8 @@ func (r *Room) End() {
 // Nowhere reports whether no room has grown at all.
 func (r *Room) Nowhere() bool { return len(r.open) == 0 }
 
-// Offers reports whether a planned job could move at all: whether, where room has grown, so many PEs are free at some
-// time. In the pool of its plan those of the plan count, too.
+// Offers reports whether a planned job could move at all: whether enough PEs for it are free at some time
+// where room has grown. In the pool of its plan those of the plan count, too.
 func (r *Room) Offers(j *Job) bool {
 	for _, i := range r.open {
 		if j.Variant().NPE <= r.Most(i) || r.planned.state.pools[i].id == j.plan.Resource {
@@ -88,7 +88,7 @@ func (r *Room) Most(i int) berth.Count {
 		return p.most
 	}
 	p.known, p.most = true, 0
-	c, _ := r.planned.view(i)
+	c := r.planned.calendars[i] // pruned when PEs were given back
 	free := c.Size()
 	for record := range c.Records() {
 		if record.Time > p.since.From { // free is what was free until then
