@@ -222,7 +222,9 @@ type Refusal struct {
 // seconds, thousandths of a share as PEs, PE-seconds, or a count.
 type Exceeded struct {
 	Limit string `json:"limit"` // its name
-	// Account, QOS or Partition is that which is limited; without them it is the user.
+	// Owner, Account, QOS or Partition is that which is limited; without them it is the user. Owner is the owner of the service
+	// account that the user is, with all that they have in both names.
+	Owner     string `json:"owner,omitempty"`
 	Account   string `json:"account,omitempty"`
 	QOS       string `json:"qos,omitempty"`
 	Partition string `json:"partition,omitempty"`

@@ -230,6 +230,8 @@ type Request struct {
 	Pool string `json:"pool,omitempty"`
 	// Sites, if given, are the only sites that will do.
 	Sites []string `json:"sites,omitempty"`
+	// Owner is the user to whose limits it counts too: the owner of the service account that User is; empty if User is none.
+	Owner string `json:"owner,omitempty"`
 	// Role is that of who asks, by which limits are chosen; empty if it is not known.
 	Role string `json:"role,omitempty"`
 	// Hold asks for a promise that is only held, and expires so long after the
@@ -345,6 +347,8 @@ func (r *Request) Validate() error {
 		return Errorf(Invalid, "deadline", "%d is beyond ±2^42 s", r.Deadline)
 	case r.Ready < r.Arrival:
 		return Errorf(Invalid, "ready", "%d is before the arrival %d", r.Ready, r.Arrival)
+	case r.Owner != "" && r.Owner == r.User:
+		return Errorf(Invalid, "owner", "%.80q is the user too; want the owner of a service account, or none", r.Owner)
 	case len(r.Parts) == 0:
 		return Errorf(Invalid, "parts", "missing; a request needs at least one part")
 	case r.IsJob() && (len(r.Parts) > 1 || len(r.Parts[0].Variants) > 1):

@@ -83,3 +83,10 @@ func Area(n Count, d Duration) int64 {
 	}
 	return min(int64(n)*int64(d), int64(Endless)-1)
 }
+
+// AddAreas returns the sum of two areas that are not negative. A sum that is not less than Endless counts as one less: sums of many
+// areas do not overflow either.
+func AddAreas(a, b int64) int64 {
+	const most = int64(Endless) - 1
+	return min(min(a, most)+min(b, most), most)
+}

@@ -16,10 +16,11 @@ const MaxWorkflowTasks = 10_000
 // Workflow asks for a reservation for each of its tasks, for all of them or for none:
 // each starts when its parents have ended. Its planner decides when, and on how many PEs.
 type Workflow struct {
-	ID   string `json:"id"`
-	Name string `json:"name,omitempty"` // for people
-	User string `json:"user,omitempty"`
-	Role string `json:"role,omitempty"` // of who asks, by which limits are chosen
+	ID    string `json:"id"`
+	Name  string `json:"name,omitempty"` // for people
+	User  string `json:"user,omitempty"`
+	Owner string `json:"owner,omitempty"` // of the service account that User is; its tasks count to the limits of both
+	Role  string `json:"role,omitempty"`  // of who asks, by which limits are chosen
 	// Account and QOS are those of tasks that name none.
 	Account string `json:"account,omitempty"`
 	QOS     string `json:"qos,omitempty"`
@@ -236,6 +237,8 @@ func (w *Workflow) Validate() error {
 		return Errorf(Invalid, "deadline", "%d is beyond ±2^42 s", w.Deadline)
 	case w.Deadline <= w.Arrival:
 		return Errorf(Invalid, "deadline", "%d is not after the arrival %d", w.Deadline, w.Arrival)
+	case w.Owner != "" && w.Owner == w.User:
+		return Errorf(Invalid, "owner", "%.80q is the user too; want the owner of a service account, or none", w.Owner)
 	case !slices.Contains(Repairs(), w.Repair):
 		return Errorf(Invalid, "repair", "%q; it is one of %q", w.Repair, Repairs())
 	case w.Hold < 0 || w.Hold >= TimeLimit:

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/api/identity"
 	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -267,4 +268,50 @@ func TestTokensOfAccountsThatAreGone(t *testing.T) {
 	}
 	w.Handler = api.New(api.Options{Service: w.fake, Tokens: s})
 	wantProblem(t, w.do("", "GET", "/v1/me", "", "Authorization", "Bearer "+secret), 401, "svc-x was removed")
+}
+
+// The calls and streams of a user and of their service accounts are counted together.
+func TestCallsOfServiceAccountsCountForTheirOwner(t *testing.T) {
+	alice := policy.Scope{User: "alice"}
+	w := newWorld(t, api.Options{Limits: policy.Limits{
+		{Scope: alice, Name: policy.LimitRate, Value: 1}, {Scope: alice, Name: policy.LimitBurst, Value: 10},
+	}})
+	w.robot(t, "alice", "svc-a", "user", "") // two calls of alice
+	w.robot(t, "alice", "svc-b", "user", "")
+	made := 4
+	for made < 10 {
+		for _, user := range []string{"svc-a", "svc-b", "alice"} {
+			if a := w.do(user, "GET", "/v1/me", ""); a.Code != 200 {
+				t.Fatalf("call %d, of %s: %s", made, user, a.text)
+			}
+			made++
+		}
+	}
+	for _, user := range []string{"svc-a", "svc-b", "alice"} {
+		wantProblem(t, w.do(user, "GET", "/v1/me", ""), 429, "too many requests of "+user)
+	}
+	if a := w.do("bob", "GET", "/v1/me", ""); a.Code != 200 {
+		t.Error(a.text)
+	}
+}
+
+// So are their streams of events.
+func TestStreamsOfServiceAccountsCountForTheirOwner(t *testing.T) {
+	w := newWorld(t, api.Options{Limits: policy.Limits{{Scope: policy.Scope{User: "alice"}, Name: policy.LimitStreams, Value: 3}}})
+	w.robot(t, "alice", "svc-a", "user", "")
+	w.robot(t, "alice", "svc-b", "user", "")
+	server := w.serve(t)
+	for _, user := range []string{"svc-a", "svc-b", "alice"} {
+		if l := w.listen(t, server.URL, user, "/v1/events"); l.StatusCode != 200 {
+			t.Fatal(user, l.Status)
+		}
+	}
+	for _, user := range []string{"svc-a", "svc-b", "alice"} {
+		if l := w.listen(t, server.URL, user, "/v1/events"); l.StatusCode != 429 {
+			t.Error(user, l.Status)
+		}
+	}
+	if l := w.listen(t, server.URL, "bob", "/v1/events"); l.StatusCode != 200 {
+		t.Error(l.Status)
+	}
 }

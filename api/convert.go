@@ -188,6 +188,9 @@ func beyond(r *berth.Refusal, at string) string {
 		return "your share of this round is used up"
 	}
 	has := "what you have"
+	if x.Owner != "" {
+		has = "what they have together"
+	}
 	if x.Account != "" || x.QOS != "" || x.Partition != "" {
 		has = "what it has"
 	}
@@ -225,6 +228,8 @@ func beyond(r *berth.Refusal, at string) string {
 	switch {
 	case x.Limit == string(policy.LimitAhead):
 		whose = "what may be promised to everyone together so far ahead"
+	case x.Owner != "":
+		whose = fmt.Sprintf("the limit %s of %s, who owns this service account,", x.Limit, x.Owner)
 	case x.Account != "":
 		whose = fmt.Sprintf("the limit %s of account %s", x.Limit, x.Account)
 	case x.QOS != "":

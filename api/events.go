@@ -30,35 +30,41 @@ const (
 	patience = 10 * time.Second
 )
 
-// streams counts the clients that listen, by user.
+// streams counts the clients that listen, by user: those of a service account for its owner too.
 type streams struct {
 	mu  sync.Mutex
 	of  map[string]int
 	all int
 }
 
-// take counts one more stream of a user, who may have most of them. Errors: Unavailable
-// if the service has as many as it can, Exhausted if the user has.
-func (s *streams) take(user string, most int) error {
+// take counts one more stream of those for whom it counts, of whom each may have most of them. Errors: Unavailable
+// if the service has as many as it can, Exhausted if one of them has.
+func (s *streams) take(by []asker, most func(asker) int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.of[user] >= most:
-		return berth.Errorf(berth.Exhausted, "events", "%d clients of %s listen already; want at most %d, so end some", s.of[user], user, most)
-	case s.all >= maxStreams:
+	for _, one := range by {
+		if has, most := s.of[one.user], most(one); has >= most {
+			return berth.Errorf(berth.Exhausted, "events", "%d clients of %s listen already; want at most %d, so end some", has, one.user, most)
+		}
+	}
+	if s.all >= maxStreams {
 		return berth.Errorf(berth.Unavailable, "events", "%d clients listen already", maxStreams)
 	}
-	s.of[user]++
+	for _, one := range by {
+		s.of[one.user]++
+	}
 	s.all++
 	return nil
 }
 
-func (s *streams) leave(user string) {
+func (s *streams) leave(by []asker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all--
-	if s.of[user]--; s.of[user] == 0 {
-		delete(s.of, user)
+	for _, one := range by {
+		if s.of[one.user]--; s.of[one.user] == 0 {
+			delete(s.of, one.user)
+		}
 	}
 }
 
@@ -85,10 +91,11 @@ func (c *call) events() error {
 	if err != nil {
 		return err
 	}
-	if err := c.streams.take(c.by.User, c.maxStreams()); err != nil {
+	by := c.asker().all()
+	if err := c.streams.take(by, c.rates.streams); err != nil {
 		return err
 	}
-	defer c.streams.leave(c.by.User)
+	defer c.streams.leave(by)
 	c.counts.streams.Inc()
 	defer c.counts.streams.Dec()
 	ctx, cancel := context.WithCancel(c.r.Context())

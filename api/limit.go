@@ -19,10 +19,20 @@ type rates struct {
 	buckets *sync.Map // asker → *rate.Limiter; as many as there are users with tokens
 }
 
-// asker is whose requests are counted together.
+// asker is whose requests are counted together. Those of a service account count for it and for its owner.
 type asker struct {
-	user string
-	role service.Role
+	user  string
+	owner string // of a service account
+	role  service.Role
+}
+
+// all returns the askers for whom a request counts: the owner first.
+func (a asker) all() []asker {
+	self := asker{user: a.user, role: a.role}
+	if a.owner == "" {
+		return []asker{self}
+	}
+	return []asker{{user: a.owner, role: a.role}, self}
 }
 
 func newRates(limits policy.Limits) rates { return rates{limits: limits, buckets: new(sync.Map)} }
@@ -43,6 +53,16 @@ func (r *rates) limit(by asker) (perSecond rate.Limit, burst int, limited bool) 
 
 // allow reports whether a caller may ask n times now.
 func (r *rates) allow(by asker, times int) bool {
+	for _, one := range by.all() {
+		if !r.take(one, times) {
+			return false
+		}
+	}
+	return true
+}
+
+// take counts n requests for one of those for whom they count, if there may be as many.
+func (r *rates) take(by asker, times int) bool {
 	bucket, known := r.buckets.Load(by)
 	if !known {
 		perSecond, burst, limited := r.limit(by)
@@ -57,16 +77,22 @@ func (r *rates) allow(by asker, times int) bool {
 // charge charges n more calls to a caller who has asked already: the
 // next call waits for it.
 func (r *rates) charge(by asker, times int) {
-	if bucket, known := r.buckets.Load(by); known && times > 0 {
-		limiter := bucket.(*rate.Limiter)
-		limiter.ReserveN(time.Now(), min(times, limiter.Burst()))
+	for _, one := range by.all() {
+		if bucket, known := r.buckets.Load(one); known && times > 0 {
+			limiter := bucket.(*rate.Limiter)
+			limiter.ReserveN(time.Now(), min(times, limiter.Burst()))
+		}
 	}
 }
 
 // most returns how many calls a caller may make at once.
 func (r *rates) most(by asker) int {
-	_, burst, _ := r.limit(by)
-	return burst
+	least := math.MaxInt
+	for _, one := range by.all() {
+		_, burst, _ := r.limit(one)
+		least = min(least, burst)
+	}
+	return least
 }
 
 // tooFastRest is how long the answer 429 is held back. A client that repeats a refused call
@@ -89,7 +115,7 @@ func tooFast(by asker) error {
 }
 
 // asker returns whose request this is.
-func (c *call) asker() asker { return asker{c.by.User, c.by.Role} }
+func (c *call) asker() asker { return asker{c.by.User, c.tokens.OwnerOf(c.by.User), c.by.Role} }
 
 // largest is the largest body of those whose bodies have no limit.
 const largest = 64 << 20
@@ -106,9 +132,9 @@ func (c *call) maxBody() int64 {
 	return largest
 }
 
-// maxStreams returns how many streams of events may be listened to at once.
-func (c *call) maxStreams() int {
-	allowance := c.rates.limits.Of(string(c.by.Role), c.by.User)
+// streams returns how many streams of events may be listened to at once.
+func (r *rates) streams(by asker) int {
+	allowance := r.limits.Of(string(by.role), by.user)
 	if most, limited := allowance.Limit(policy.LimitStreams); limited {
 		return int(most)
 	}

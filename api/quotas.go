@@ -142,7 +142,7 @@ func exceeded(x *berth.Exceeded) *form.Exceeded {
 	if !known {
 		return nil
 	}
-	f := &form.Exceeded{Limit: x.Limit, Account: x.Account, QOS: x.QOS, Partition: x.Partition, Unit: unitOf(kind.Unit), Allowed: inUnit(kind.Unit, x.Allowed), Asked: inUnit(kind.Unit, x.Asked)}
+	f := &form.Exceeded{Limit: x.Limit, Owner: x.Owner, Account: x.Account, QOS: x.QOS, Partition: x.Partition, Unit: unitOf(kind.Unit), Allowed: inUnit(kind.Unit, x.Allowed), Asked: inUnit(kind.Unit, x.Asked)}
 	if x.Frees != 0 && x.Frees.Valid() {
 		f.Frees = form.TimeOf(x.Frees)
 	}

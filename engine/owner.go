@@ -100,7 +100,7 @@ func (e *Engine) modifiable(id string, r *berth.Request) (*state.Entry, *berth.R
 		return nil, nil, err
 	}
 	own := r.Clone()
-	own.Series = d.Request().Series
+	own.Series, own.Owner = d.Request().Series, d.Request().Owner
 	return d, own, nil
 }
 

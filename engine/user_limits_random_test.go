@@ -73,6 +73,9 @@ type holder struct{ user, account, qos, partition string }
 // holders returns those of a reservation that may have limits.
 func (w *limited) holders(r *berth.Reservation) []holder {
 	list := []holder{{user: r.Request.User}}
+	if r.Request.Owner != "" {
+		list = append(list, holder{user: r.Request.Owner})
+	}
 	if r.Request.Account != "" {
 		list = append(list, holder{account: r.Request.Account})
 	}
@@ -199,6 +202,8 @@ func (w *limited) told(before []byte, refusal *berth.Refusal, again func(e *engi
 	x := refusal.Exceeded
 	of := "user"
 	switch {
+	case x.Owner != "":
+		of = "owner"
 	case x.Account != "":
 		of = "account"
 	case x.QOS != "":
@@ -219,7 +224,7 @@ func (w *limited) told(before []byte, refusal *berth.Refusal, again func(e *engi
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if no := again(twin); no != nil && no.Exceeded != nil && no.Exceeded.Limit == x.Limit && no.Exceeded.Account == x.Account && no.Exceeded.QOS == x.QOS && no.Exceeded.Partition == x.Partition {
+	if no := again(twin); no != nil && no.Exceeded != nil && no.Exceeded.Limit == x.Limit && no.Exceeded.Owner == x.Owner && no.Exceeded.Account == x.Account && no.Exceeded.QOS == x.QOS && no.Exceeded.Partition == x.Partition {
 		w.t.Fatalf("%s refuses where there is no such limit", x.Limit)
 	}
 }
@@ -231,7 +236,7 @@ func covers(refused, row string) bool { return row == refused || row == policy.E
 func (w *limited) noteUnused(changes []change.Change) {
 	for i := range changes {
 		if r, is := w.asked[changes[i].ID]; is && changes[i].Kind == change.NoShow {
-			for _, h := range []holder{{user: r.User}, {account: r.Account}, {qos: r.QOS}} {
+			for _, h := range []holder{{user: r.User}, {user: r.Owner}, {account: r.Account}, {qos: r.QOS}} {
 				w.unused[h]++
 			}
 		}
@@ -284,7 +289,7 @@ func TestLimitsHoldWhateverIsAsked(t *testing.T) {
 		}
 	})
 	t.Log("limits that refused:", bound)
-	for _, of := range []string{"user", "account", "qos", "partition"} {
+	for _, of := range []string{"user", "owner", "account", "qos", "partition"} {
 		for _, met := range []string{"hold", "lead", "active", "no_show", "length", "share", "pe_hours", "budget", "month_budget", "submit", "modify", "extend", "several parts"} {
 			if bound[of+" "+met] == 0 && (of != "partition" || met != "no_show") {
 				t.Logf("%s: no limit of such a scope has refused for %s", of, met)
@@ -337,6 +342,7 @@ func (w *limited) countBills() {
 	}
 	check(holder{user: "ann"}, w.e.Usage("ann"))
 	check(holder{user: "bob"}, w.e.Usage("bob"))
+	check(holder{user: "svc-ann"}, w.e.Usage("svc-ann"))
 	accounts, qualities, partitions := w.e.Limited()
 	for _, name := range accounts {
 		check(holder{account: name}, w.e.AccountUsage(name))
@@ -416,7 +422,7 @@ func (w *limited) step() {
 	default:
 		r := w.request(role)
 		if was, is := w.e.Reservation(id); what == "modify" && is {
-			r.ID, r.User = id, was.Request.User
+			r.ID, r.User, r.Owner = id, was.Request.User, "" // which stays as it is
 			event = func() engine.Event { return engine.Modify(r.Clone()) }
 			break
 		}
@@ -502,11 +508,15 @@ func (w *limited) size(id berth.ResourceID) berth.Count {
 	return 0
 }
 
+// owners has the owners of service accounts.
+var owners = map[string]string{"svc-ann": "ann", "svc-also-ann": "ann"}
+
 // request draws a request of a user for which a role asks.
 func (w *limited) request(role string) berth.Request {
 	t := w.t
+	user := rapid.SampledFrom([]string{"ann", "ann", "bob", "svc-ann", "svc-ann", "svc-also-ann"}).Draw(t, "user")
 	r := berth.Request{
-		User: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "user"), Role: role,
+		User: user, Owner: owners[user], Role: role,
 		Sharing: berth.Sharing{
 			Account: rapid.SampledFrom([]string{"", "phys", "phys", "chem"}).Draw(t, "account"), QOS: rapid.SampledFrom([]string{"", "high", "high", "low"}).Draw(t, "qos"),
 		},

@@ -304,6 +304,16 @@ func (a Allowance) Without(name LimitName) Allowance {
 	return a
 }
 
+// And is what both allow: of each limit the narrower one.
+func (a Allowance) And(b Allowance) Allowance {
+	for i := range a.values {
+		if b.values[i] > 0 && (a.values[i] == 0 || b.values[i] < a.values[i]) {
+			a.values[i] = b.values[i]
+		}
+	}
+	return a
+}
+
 // BoundsCosts reports whether what a promise costs ordinary jobs is limited.
 func (a *Allowance) BoundsCosts() bool {
 	return a.values[limitIndex(LimitDelay)] > 0 || a.values[limitIndex(LimitIdle)] > 0

@@ -207,6 +207,7 @@ func (h *Host) mayAsk(ask *Ask, r *berth.Request) error {
 	case !ask.By.Owns(r.User):
 		return berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", ask.By.User, r.User)
 	}
+	r.Owner = h.accountOwner(r.User)
 	if err := h.within(ask.By, r); err != nil {
 		return err
 	}
@@ -214,6 +215,14 @@ func (h *Host) mayAsk(ask *Ask, r *berth.Request) error {
 		return err
 	}
 	return h.findNodes(ask.By, r)
+}
+
+// accountOwner returns the owner of a user that is a service account, "" of any other.
+func (h *Host) accountOwner(user string) string {
+	if h.options.OwnerOf == nil {
+		return ""
+	}
+	return h.options.OwnerOf(user)
 }
 
 // waiting is a caller that waits for a decision.

@@ -635,7 +635,9 @@ func (w *goldenWriter) request(id string) *berth.Request {
 	ready := w.now + berth.Time(max(0, w.rng.IntN(600)-200))
 	d := berth.Duration(60 + w.rng.IntN(600))
 	r := berth.Rigid(id, w.now, ready, ready.Add(d)+berth.Time(w.rng.IntN(900)), berth.Count(1+w.rng.IntN(7)), d)
-	r.User = []string{"ann", "bob", ""}[w.rng.IntN(3)]
+	if r.User = []string{"ann", "bob", ""}[w.rng.IntN(3)]; r.User == "" && w.now%2 == 0 {
+		r.User, r.Owner = "svc-ann", "ann"
+	}
 	switch w.rng.IntN(8) {
 	case 0, 7:
 		r.Hold = 100

@@ -27,6 +27,9 @@ type Options struct {
 	Log     *slog.Logger
 	// Access says which users see and use some sites alone, where others ask in their name.
 	Access []Access
+	// OwnerOf returns the owner of a service account, which is a user of its own otherwise: what it asks for counts to the owner's
+	// limits too, and both wait for one turn. It returns "" of any other name; nil is no service accounts.
+	OwnerOf func(user string) string
 	// Keep is how many requests that are over are remembered; 0 is 100,000.
 	Keep int
 	// SnapshotEvery is after how many records a snapshot is taken; 0 is 200,000.
@@ -371,7 +374,7 @@ func (h *Host) do(who string, f func()) error {
 	if err := h.Ready(); err != nil {
 		return err
 	}
-	h.line.push(who, f)
+	h.line.push(cmp.Or(h.accountOwner(who), who), f)
 	return nil
 }
 

@@ -231,12 +231,19 @@ func (h *Host) countSeen(by Principal, list []Quota) error {
 		}
 	}
 	m.cards.Scan(func(k *card) bool {
-		if u := used[k.request.User]; u != nil && k.end == "" && k.seenBy(by) {
+		if k.end != "" || !k.seenBy(by) {
+			return true
+		}
+		for _, holder := range [...]string{k.request.User, k.request.Owner} {
+			u := used[holder]
+			if u == nil {
+				continue
+			}
 			if u.Open++; k.promise != nil && !k.request.IsJob() {
 				u.Live++
 				for i := range k.promise.Allotments {
 					a := &k.promise.Allotments[i]
-					u.PESeconds += berth.Area(a.NPE, a.End.Sub(a.Start))
+					u.PESeconds = berth.AddAreas(u.PESeconds, berth.Area(a.NPE, a.End.Sub(a.Start)))
 				}
 			}
 		}

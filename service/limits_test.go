@@ -271,3 +271,106 @@ func TestLimitsOfAccountsAndPartitions(t *testing.T) {
 	}
 	stop()
 }
+
+// What service accounts ask for counts to the limits of their owner, whichever way they ask, and after a restart in which no account is
+// known any more.
+func TestServiceAccountsCountForTheirOwner(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	config := onePool(8)
+	config.Limits = policy.Limits{{Name: policy.LimitActive, Value: 5}}
+	dir, owners := t.TempDir(), map[string]string{"svc-a": "ann", "svc-b": "ann"}
+	open := func(ownerOf func(string) string) (*service.Host, *sqlite.Store, func()) {
+		store, err := sqlite.Open(dir, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := service.Open(t.Context(), service.Options{Config: config, Journal: store, Version: "test", Clock: c.now, OwnerOf: ownerOf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h, store, func() {
+			if err := errors.Join(h.Close(), store.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	by := func(user string) service.Ask {
+		return service.Ask{By: service.Principal{User: user, Role: service.User}}
+	}
+	used := func(h *service.Host, user string) (active int64) {
+		t.Helper()
+		p := service.Principal{User: user, Role: service.User}
+		list, err := h.Quotas(t.Context(), p, []service.Principal{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range list[0].Limits {
+			if a.Name == policy.LimitActive {
+				active = a.Used
+			}
+		}
+		return active
+	}
+	refused := func(refusal *berth.Refusal, what string) {
+		t.Helper()
+		if refusal == nil || refusal.Exceeded == nil || refusal.Exceeded.Owner != "ann" || refusal.Exceeded.Asked <= 5 {
+			t.Errorf("%s: %+v; want it refused by the limit of ann", what, refusal)
+		}
+	}
+	single := func(id string) berth.Request { return berth.Rigid(id, 0, 2000, 9000, 1, 100) }
+	flow := func(id string) berth.Workflow {
+		w := berth.Workflow{ID: id, Deadline: 9000, Repair: berth.RepairHold, Algorithm: "bd-cpar"}
+		for i := range 2 {
+			w.Tasks = append(w.Tasks, berth.WorkflowTask{ID: fmt.Sprint("t", i), Seconds: 100, Most: 1})
+		}
+		return w
+	}
+	series := func(id string) berth.Series {
+		s := berth.Series{ID: id, Least: 2, Request: single(id)}
+		for i := range 2 {
+			at := berth.Time(3000 + 500*i)
+			s.Occurrences = append(s.Occurrences, berth.Occurrence{Ready: at, Deadline: at + 200})
+		}
+		return s
+	}
+	h, _, stop := open(func(user string) string { return owners[user] })
+	submit(t, h, by("ann"), single("mine"))
+	if a, err := h.SubmitWorkflow(t.Context(), by("svc-a"), flow("flow")); err != nil || a.Workflow.Refusal != nil {
+		t.Fatalf("%+v, %v", a.Workflow.Refusal, err)
+	}
+	if a, err := h.SubmitSeries(t.Context(), by("svc-b"), series("series")); err != nil || len(a.Series.Reservations) != 2 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if n, of := used(h, "ann"), used(h, "svc-a"); n != 5 || of != 2 {
+		t.Errorf("ann has %d, svc-a %d", n, of)
+	}
+	for i, open := range []func(){
+		func() {},
+		func() { stop(); h, _, stop = open(func(user string) string { return owners[user] }) },
+	} {
+		open()
+		refused(submit(t, h, by("svc-a"), single(fmt.Sprint("more", i))).Reservation.Refusal, "a request")
+		a, err := h.SubmitWorkflow(t.Context(), by("svc-b"), flow(fmt.Sprint("flow", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused(a.Workflow.Refusal, "a workflow")
+		if r := submit(t, h, by("bob"), single(fmt.Sprint("bob", i))); r.Reservation.State != service.Confirmed {
+			t.Errorf("bob is told %+v", r.Reservation)
+		}
+	}
+	// An operator who asks in the name of an account asks for its owner too.
+	inName := single("in its name")
+	inName.User = "svc-a"
+	refused(submit(t, h, service.Ask{By: service.Principal{User: "root", Role: service.Operator}}, inName).Reservation.Refusal, "an operator")
+	stop()
+	h, store, stop := open(nil)
+	defer stop()
+	if n := used(h, "ann"); n != 5 {
+		t.Errorf("without accounts ann has %d on record", n)
+	}
+	if _, err := service.Verify(t.Context(), store, nil); err != nil {
+		t.Error(err)
+	}
+}

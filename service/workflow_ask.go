@@ -34,6 +34,7 @@ func (h *Host) mayAskFlow(ask *Ask, w *berth.Workflow) error {
 	case !ask.By.Owns(w.User):
 		return berth.Errorf(berth.Denied, "user", "%q may not ask in the name of %q", ask.By.User, w.User)
 	}
+	w.Owner = h.accountOwner(w.User)
 	may := h.sitesFor(ask.By, w.User)
 	if may == noSites {
 		return noneOpen()

@@ -246,7 +246,9 @@ type Limit struct {
 // Exceeded is a limit that a request would exceed.
 type Exceeded struct {
 	Limit string `json:"limit"`
-	// Account, QOS or Partition is that which is limited; without them it is the user.
+	// Owner, Account, QOS or Partition is that which is limited; without them it is the user. Owner is the owner of the service account
+	// that the user is, with what both have together.
+	Owner     string  `json:"owner,omitempty"`
 	Account   string  `json:"account,omitempty"`
 	QOS       string  `json:"qos,omitempty"`
 	Partition string  `json:"partition,omitempty"`

@@ -118,6 +118,10 @@ func (s *Store) Account(name string) (Account, bool) {
 	return a, true
 }
 
+// OwnerOf returns the owner of the service account of a name, of a removed one too, since its reservations may be there; "" if there
+// was none.
+func (s *Store) OwnerOf(name string) string { return (*s.accounts.Load())[name].Owner }
+
 // WasAccount reports whether a service account of a name was removed.
 func (s *Store) WasAccount(name string) bool { return (*s.accounts.Load())[name].Removed != 0 }
 

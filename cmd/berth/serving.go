@@ -148,7 +148,7 @@ func (s *serving) lead(ctx context.Context, l *leading) (_ *leading, err error) 
 		}
 	}
 	options := s.options(l.store)
-	options.Managers = l.managed.Managers
+	options.Managers, options.OwnerOf = l.managed.Managers, l.tokens.OwnerOf
 	if isShared {
 		options.Leads = shared.Leads
 	}

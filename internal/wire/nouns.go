@@ -42,6 +42,7 @@ func Request(c *Coder, r *berth.Request) {
 	Name(c, 21, &r.Name)
 	Pointer(c, 22, &r.Series, seriesRef)
 	Name(c, 23, &r.QOS)
+	Name(c, 27, &r.Owner)
 	c.End()
 }
 
@@ -221,6 +222,7 @@ func Exceeded(c *Coder, x *berth.Exceeded) {
 	Name(c, 5, &x.Account)
 	Name(c, 6, &x.Partition)
 	Name(c, 7, &x.QOS)
+	Name(c, 8, &x.Owner)
 	c.End()
 }
 

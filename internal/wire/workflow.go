@@ -41,6 +41,7 @@ func Workflow(c *Coder, w *berth.Workflow) {
 	})
 	Name(c, 17, &w.Account)
 	Name(c, 18, &w.QOS)
+	Name(c, 19, &w.Owner)
 	c.End()
 }
 

@@ -265,6 +265,7 @@ class Exceeded:
     """The limit that a request goes beyond."""
 
     limit: str = ""
+    owner: str = ""
     account: str = ""
     qos: str = ""
     partition: str = ""

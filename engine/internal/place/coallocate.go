@@ -103,7 +103,7 @@ func (x *search) least(part int, areas []int64) (refusal *berth.Refusal) {
 		return refusal
 	}
 	for i := range least {
-		areas[i] += least[i]
+		areas[i] = berth.AddAreas(areas[i], least[i])
 	}
 	return nil
 }

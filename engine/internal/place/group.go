@@ -127,7 +127,7 @@ func (g *group) limitAreas() {
 					s := &g.shapes[part][k]
 					least = min(least, g.areaOf(a, s.pool, s.variant))
 				}
-				of.least[part] = of.least[part+1] + least
+				of.least[part] = berth.AddAreas(of.least[part+1], least)
 			}
 			g.areas = append(g.areas, of)
 		}
@@ -330,7 +330,7 @@ func (g *group) choose(start berth.Time) bool {
 // what is chosen and the least that the parts after it take.
 func (g *group) withinArea(part int, s *shape) bool {
 	for i := range g.areas {
-		if of := &g.areas[i]; of.chosen+g.areaOf(of.allowance, s.pool, s.variant)+of.least[part+1] > of.left {
+		if of := &g.areas[i]; berth.AddAreas(of.chosen, berth.AddAreas(g.areaOf(of.allowance, s.pool, s.variant), of.least[part+1])) > of.left {
 			return false
 		}
 	}
@@ -342,7 +342,7 @@ func (g *group) withinAreas() bool {
 	for i := range g.areas {
 		of, area := &g.areas[i], int64(0)
 		for k := range g.chosen {
-			area += g.areaOf(of.allowance, g.chosen[k].pool, g.chosen[k].variant)
+			area = berth.AddAreas(area, g.areaOf(of.allowance, g.chosen[k].pool, g.chosen[k].variant))
 		}
 		if area > of.left {
 			return false

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -14,7 +15,7 @@ import (
 // start, and share is taken like a stock that each holder has in each pool.
 // So a later place within the limits is found if there is one.
 //
-// A request keeps to what is allowed to its user, to its account, to its QOS and, in each pool, to the
+// A request keeps to what is allowed to its user, to the owner of that, to its account, to its QOS and, in each pool, to the
 // partition that takes it there. A promise that loses its place is placed again without being
 // asked: it was admitted once.
 
@@ -23,6 +24,7 @@ type allowance struct {
 	of state.Holder
 	policy.Allowance
 	ahead []policy.AheadRow // of everyone, for who asks
+	owner string            // whom it is allowed to, if that is the owner of who asks
 }
 
 // limits reports whether anything is limited.
@@ -39,7 +41,7 @@ func (a *allowance) exceeds(name policy.LimitName, asked int64) *berth.Exceeded 
 
 // names says whose limit is exceeded.
 func (a *allowance) names(over *berth.Exceeded) {
-	over.Account, over.QOS, over.Partition = a.of.Account(), a.of.QOS(), a.of.Partition()
+	over.Owner, over.Account, over.QOS, over.Partition = a.owner, a.of.Account(), a.of.QOS(), a.of.Partition()
 }
 
 // LimitedPartitions returns the names of the partitions that have limits.
@@ -63,7 +65,7 @@ func limitedPartitions(rules *Rules) []string {
 }
 
 // allowances returns what is allowed to the holders of a request that have limits: to
-// its user, its account, its QOS, and the partitions that it may come to.
+// its user, its owner, its account, its QOS, and the partitions that it may come to.
 func (f *Finder) allowances(r *berth.Request) (list []allowance) {
 	add := func(of state.Holder, a policy.Allowance) {
 		if !a.Unlimited() {
@@ -72,6 +74,9 @@ func (f *Finder) allowances(r *berth.Request) (list []allowance) {
 	}
 	if r.User != "" {
 		add(state.OfUser(r.User), f.Limits.Of(r.Role, r.User))
+	}
+	if a := f.Limits.Of(r.Role, r.Owner); r.Owner != "" && !a.Unlimited() {
+		list = append(list, allowance{of: state.OfUser(r.Owner), Allowance: a, owner: r.Owner})
 	}
 	if r.Account != "" {
 		add(state.OfAccount(r.Account), f.Limits.For(policy.Scope{Role: r.Role, Account: r.Account}))
@@ -310,32 +315,23 @@ func (x *search) exceedsShare(a *allowance, most, asked berth.Count, at berth.Ti
 
 // overArea says that a holder may not have that many PE-seconds more, nil if it may.
 func (x *search) overArea(a *allowance, area int64) *berth.Exceeded {
-	has := x.state.Usage(a.of).PESeconds
-	over := a.exceeds(policy.LimitPESeconds, has+area)
+	has := x.state.Usage(a.of)
+	over := a.exceeds(policy.LimitPESeconds, berth.AddAreas(has.PESeconds, area))
 	if over == nil || area > over.Allowed {
 		return over
 	}
-	type end struct {
-		at    berth.Time
-		gives int64
-	}
-	var ends []end
-	for _, e := range x.state.Owned(a.of) {
-		if e.Request().IsJob() || e == x.again || e.Vacant() {
-			continue
-		}
-		given := end{at: e.End()}
+	ends := slices.DeleteFunc(slices.Clone(x.state.Owned(a.of)), func(e *state.Entry) bool {
+		return e.Request().IsJob() || e == x.again || e.Vacant()
+	})
+	slices.SortFunc(ends, func(a, b *state.Entry) int { return cmp.Compare(a.End(), b.End()) })
+	for _, e := range ends {
 		for part := range e.Parts() {
 			if held := e.Part(part); x.state.Has(a.of, e, part) {
-				given.gives += berth.Area(held.NPE, held.End.Sub(held.Start))
+				has = has.Without(berth.Area(held.NPE, held.End.Sub(held.Start)))
 			}
 		}
-		ends = append(ends, given)
-	}
-	slices.SortFunc(ends, func(a, b end) int { return int(a.at - b.at) })
-	for _, e := range ends {
-		if has -= e.gives; has+area <= over.Allowed {
-			over.Frees = e.at
+		if has.PESeconds+area <= over.Allowed {
+			over.Frees = e.End()
 			return over
 		}
 	}

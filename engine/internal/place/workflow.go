@@ -420,7 +420,7 @@ func due(w *berth.Workflow) berth.Time { return min(w.Deadline, berth.TimeLimit-
 func request(w *berth.Workflow, task int, p *pool, v berth.Variant, ready, now berth.Time) berth.Request {
 	t := &w.Tasks[task]
 	return berth.Request{
-		User: w.User, Role: w.Role, Arrival: now, Ready: ready, Deadline: max(due(w), ready+1), Hold: w.Hold,
+		User: w.User, Owner: w.Owner, Role: w.Role, Arrival: now, Ready: ready, Deadline: max(due(w), ready+1), Hold: w.Hold,
 		Parts: []berth.Part{{Variants: []berth.Variant{v}}}, Site: p.id.Site, Pool: p.id.Name, Requirements: t.Requirements,
 		Sharing: w.SharingOf(task), Task: &berth.TaskRef{Workflow: w.ID, Task: t.ID},
 	}
@@ -487,7 +487,7 @@ func (s *sketch) mayBeat(best *WorkflowPlan, w *berth.Workflow, enough bool) boo
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		least.End = max(least.End, t.End)
-		least.PESeconds += berth.Area(t.NPE, t.End.Sub(t.Start))
+		least.PESeconds = berth.AddAreas(least.PESeconds, berth.Area(t.NPE, t.End.Sub(t.Start)))
 	}
 	return least.better(best, w.Deadline) || enough && !best.better(&least, w.Deadline)
 }
@@ -538,7 +538,7 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *s
 		placed.Task, ends[task] = task, a.End
 		found.Tasks = append(found.Tasks, placed)
 		found.End = max(found.End, a.End)
-		found.PESeconds += berth.Area(a.NPE, a.End.Sub(a.Start))
+		found.PESeconds = berth.AddAreas(found.PESeconds, berth.Area(a.NPE, a.End.Sub(a.Start)))
 		t.Book(a)
 		for i := range placed.Place.Stocks {
 			t.Book(&placed.Place.Stocks[i])

@@ -24,7 +24,7 @@ func (f *Finder) narrows(w *berth.Workflow) bool {
 		_, length := a.Limit(policy.LimitLength)
 		return share || length
 	}
-	if w.User != "" && does(policy.Scope{User: w.User}) {
+	if w.User != "" && does(policy.Scope{User: w.User}) || w.Owner != "" && does(policy.Scope{User: w.Owner}) {
 		return true
 	}
 	if slices.ContainsFunc(f.partitions, func(name string) bool { return does(policy.Scope{Partition: name}) }) {
@@ -125,7 +125,7 @@ func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []sear
 		if x := &searches[i]; x.in(f.poolOf(place.Resource), a) {
 			tasks, of[place.Resource] = append(tasks, place), x
 			names = append(names, plan.Tasks[i].Request.Task.Task)
-			area += berth.Area(place.NPE, place.End.Sub(place.Start))
+			area = berth.AddAreas(area, berth.Area(place.NPE, place.End.Sub(place.Start)))
 		}
 	}
 	if len(tasks) == 0 {
@@ -136,7 +136,7 @@ func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []sear
 		a.exceeds(policy.LimitHold, int64(w.Hold)),
 		a.exceeds(policy.LimitReservations, int64(f.state.Open(a.of)+n)),
 		a.exceeds(policy.LimitActive, int64(usage.Reservations+n)),
-		a.exceeds(policy.LimitPESeconds, usage.PESeconds+area),
+		a.exceeds(policy.LimitPESeconds, berth.AddAreas(usage.PESeconds, area)),
 		a.exceeds(policy.LimitBudget, f.charged(a, policy.Always, area)),
 		f.overMonths(a, tasks),
 		f.overNoShow(a),

@@ -16,7 +16,7 @@ import (
 const mostCharged = int64(berth.Endless) - 1
 
 // AddCharges adds PE-seconds that are not negative. The sum is less than berth.Endless: what is beyond that counts as the most below.
-func AddCharges(a, b int64) int64 { return min(min(a, mostCharged)+min(b, mostCharged), mostCharged) }
+func AddCharges(a, b int64) int64 { return berth.AddAreas(a, b) }
 
 // charges is the PE-seconds that holders are charged for what is over, by the month in which a reservation starts, and
 // of all of them under policy.Always. Nothing is kept of what is 0, and no sum is above mostCharged.
@@ -34,7 +34,7 @@ func (c charges) add(h Holder, m policy.Month, n int64) {
 	of[m] = AddCharges(of[m], n)
 }
 
-// debt is a number of PE-seconds that may be above mostCharged, so that what was added can be taken out again exactly:
+// debt is a sum of PE-seconds that may be above mostCharged, so that what was added can be taken out again exactly:
 // endless times berth.Endless and the rest, which is at least 0 and less than that.
 type debt struct{ endless, rest int64 }
 

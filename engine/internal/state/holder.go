@@ -8,7 +8,7 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// Holder is those whose reservations are counted together: a user, the requests of an
+// Holder is those whose reservations are counted together: a user with their service accounts, the requests of an
 // account or a QOS, those that a partition takes, or everyone.
 type Holder struct {
 	kind holderKind
@@ -26,7 +26,7 @@ const (
 	holderKinds
 )
 
-// OfUser is a user as a holder.
+// OfUser is a user as a holder, of what is theirs and of what they own.
 func OfUser(user string) Holder { return Holder{ofUser, user} }
 
 // OfAccount is the requests that name an account.
@@ -92,8 +92,8 @@ func (b byHolder[V]) sorted() (list []Holder) {
 	return list
 }
 
-// holding tells which holders a reservation has beside its user. Only accounts, QOS and
-// partitions with limits are holders: the others are not counted.
+// holding tells which holders a reservation has beside its user. Of accounts, QOS and
+// partitions only those with limits are holders: the others are not counted.
 type holding struct {
 	sites                           []berth.Site
 	accounts, qualities, partitions []string // policy.Every stands for all
@@ -105,8 +105,11 @@ func newHolding(config *Config) holding {
 	return holding{sites: config.Sites, accounts: config.Accounts, qualities: config.Qualities, partitions: config.Partitions, everyone: config.Everyone}
 }
 
-// named returns those holders that a request names: its account and its QOS.
+// named returns those holders that a request names beside its user: its owner, its account and its QOS.
 func (g *holding) named(r *berth.Request, list []Holder) []Holder {
+	if r.Owner != "" {
+		list = append(list, OfUser(r.Owner))
+	}
 	if r.Account != "" && policy.Named(g.accounts, r.Account) {
 		list = append(list, OfAccount(r.Account))
 	}

@@ -30,7 +30,18 @@ type ledger struct {
 // no promises.
 type Usage struct {
 	Reservations int
-	PESeconds    int64
+	PESeconds    int64 // less than berth.Endless: larger sums count as the most below
+	area         debt  // the whole sum, so that what was added can be taken out again
+}
+
+// Without returns it with some PE-seconds fewer, which are among them.
+func (u Usage) Without(area int64) Usage { return u.plus(-area) }
+
+// plus returns it with some PE-seconds more or fewer, of one area.
+func (u Usage) plus(area int64) Usage {
+	u.area = u.area.plus(area)
+	u.PESeconds = u.area.charge()
+	return u
 }
 
 // Entry is a live reservation, or a running job. It is a handle to look at: its
@@ -214,12 +225,19 @@ func (l *ledger) forget(e *Entry) {
 	if l.owned[ofUser] == nil || user == "" {
 		return
 	}
-	list := l.owned[ofUser][user]
+	l.disown(OfUser(user), int(e.owned))
+}
+
+// disown takes what is at a place out of the list of a holder.
+func (l *ledger) disown(h Holder, at int) {
+	list := l.owned[h.kind][h.name]
 	last := len(list) - 1
-	list[e.owned] = list[last]
-	list[e.owned].owned = e.owned
+	moved := list[last]
+	if list[at] = moved; h == OfUser(moved.r.Request.User) {
+		moved.owned = int32(at)
+	}
 	list[last] = nil
-	l.own(OfUser(user), list[:last])
+	l.own(h, list[:last])
 }
 
 // own says what a holder has; who has nothing is forgotten.
@@ -232,22 +250,20 @@ func (l *ledger) own(h Holder, list []*Entry) {
 	delete(l.promised[h.kind], h.name)
 }
 
-// enlist enters a reservation or running job in the lists of its account, QOS and partitions,
+// enlist enters a reservation or running job in the lists of its owner, account, QOS and partitions,
 // or takes it out. Cost: O(what those have) to take it out.
 func (l *ledger) enlist(e *Entry, sign int) {
+	if l.owned[ofUser] == nil {
+		return
+	}
 	for _, h := range l.holding.beside(&e.r) {
-		if h == Everyone() { // whose list is live
-			continue
+		switch list := l.owned[h.kind][h.name]; {
+		case h == Everyone(): // whose list is live
+		case sign > 0:
+			l.own(h, append(list, e))
+		default:
+			l.disown(h, slices.Index(list, e))
 		}
-		list := l.owned[h.kind][h.name]
-		if sign > 0 {
-			list = append(list, e)
-		} else {
-			i, last := slices.Index(list, e), len(list)-1
-			list[i], list[last] = list[last], nil
-			list = list[:last]
-		}
-		l.own(h, list)
 	}
 }
 
@@ -280,7 +296,7 @@ func (l *ledger) useOf(h Holder, e *Entry, sign int64) {
 	u.Reservations += int(sign)
 	for i := range e.r.Allotments {
 		if a := &e.r.Allotments[i]; l.holding.has(h, e.r.Request, a.Resource) {
-			u.PESeconds += sign * berth.Area(a.NPE, a.End.Sub(a.Start))
+			u = u.plus(sign * berth.Area(a.NPE, a.End.Sub(a.Start)))
 		}
 	}
 	l.setUsage(h, u)
@@ -366,7 +382,7 @@ func (s *State) withSomething(kind holderKind) []string {
 func (s *State) Holds(h Holder, e *Entry) bool {
 	switch h.kind {
 	case ofUser:
-		return e.r.Request.User == h.name
+		return e.r.Request.User == h.name || e.r.Request.Owner == h.name
 	case ofAccount:
 		return e.r.Request.Account == h.name
 	case ofQOS:

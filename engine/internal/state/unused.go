@@ -11,8 +11,8 @@ import (
 
 // unused is a reservation that was not used.
 type unused struct {
-	At                 berth.Time
-	User, Account, QOS string
+	At                        berth.Time
+	User, Owner, Account, QOS string
 }
 
 // noteUnused remembers a reservation that is about to be over by a change if that says
@@ -42,7 +42,7 @@ func (s *State) noteUnused(c *change.Change, e *Entry) {
 		first++
 	}
 	r := e.r.Request
-	s.unused = append(s.unused[first:], unused{s.now, r.User, r.Account, r.QOS})
+	s.unused = append(s.unused[first:], unused{s.now, r.User, r.Owner, r.Account, r.QOS})
 }
 
 // Unused returns when reservations of a user, an account or a QOS were found unused within
@@ -52,7 +52,7 @@ func (s *State) Unused(of Holder) (times []berth.Time) {
 	for i := range s.unused {
 		u := &s.unused[i]
 		name := [holderKinds]string{ofUser: u.User, ofAccount: u.Account, ofQOS: u.QOS}[of.kind]
-		if name != "" && name == of.name && u.At.Add(policy.NoShowWindow) > s.now {
+		if mine := name == of.name || of.kind == ofUser && u.Owner == of.name; of.name != "" && mine && u.At.Add(policy.NoShowWindow) > s.now {
 			times = append(times, u.At)
 		}
 	}
@@ -78,5 +78,6 @@ func codeUnused(c *wire.Coder, u *unused) {
 	wire.Name(c, 2, &u.User)
 	wire.Name(c, 3, &u.Account)
 	wire.Name(c, 4, &u.QOS)
+	wire.Name(c, 5, &u.Owner)
 	c.End()
 }
