@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/local"
@@ -219,6 +221,9 @@ func TestAShepherdOutlivesTheTerminal(t *testing.T) {
 		return err == nil && json.Unmarshal(text, &started) == nil && started.Shepherd.PID > 0
 	}) {
 		t.Fatal("it does not begin")
+	}
+	if session, err := unix.Getsid(started.Shepherd.PID); err != nil || session != started.Shepherd.PID {
+		t.Errorf("its session is %d, %v; want one of its own", session, err)
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		if err := syscall.Kill(started.Shepherd.PID, signal); err != nil {

@@ -481,10 +481,10 @@ func TestUsersRunAsThemselves(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || fmt.Sprint(info.Sys().(*syscall.Stat_t).Uid) != nobody.Uid {
 		t.Errorf("its output belongs to %+v %v", info, err)
 	}
-	for _, who := range []string{"bob", me(t)} {
+	for who, words := range map[string]string{"bob": "user bob has no account here", me(t): "user " + me(t) + " is not in the map of users"} {
 		task.Key, task.User = "k-"+who, who
-		if _, err := s.Submit(t.Context(), task); site.KindOf(err) != site.Denied {
-			t.Errorf("for %s: %v, want it denied", who, err)
+		if _, err := s.Submit(t.Context(), task); site.KindOf(err) != site.Denied || !strings.Contains(err.Error(), words) {
+			t.Errorf("for %s: %v, want it denied since %s", who, err, words)
 		}
 	}
 }
@@ -617,5 +617,86 @@ func TestCountedCoresMakeRoom(t *testing.T) {
 	}
 	if got := book("too many", 500, 600, 5); got.Verdict != site.Refused {
 		t.Errorf("five of four cores: %+v", got)
+	}
+}
+
+// A reservation is opened on cores of this machine alone.
+func TestLaunchOnCoresThatAreNotHere(t *testing.T) {
+	s := open(t, t.TempDir())
+	r := reserveNow(t, s, 0)
+	for name, shares := range map[string][]site.Share{
+		"another node": {{Node: "pier", Cores: berth.PEsOf(1)}},
+		"two nodes":    {{Node: "quay", Cores: berth.PEsOf(1)}, {Node: "quay", Cores: berth.PEsOf(2)}},
+		"a fifth core": {{Node: "quay", Cores: berth.PEsOf(4)}},
+	} {
+		if err := s.Launch(t.Context(), r.Name, shares); site.KindOf(err) != site.NotFound {
+			t.Errorf("%s: %v, want it not found", name, err)
+		}
+	}
+	if err := s.Launch(t.Context(), r.Name, []site.Share{{Node: "quay", Cores: berth.PEsOf(3)}}); err != nil {
+		t.Errorf("the last core: %v", err)
+	}
+}
+
+// The end of a reservation ends the tasks that wait in it, and those of no other.
+func TestTheEndOfAReservationEndsWhatWaitsInIt(t *testing.T) {
+	var clock hands
+	s := openWith(t, local.Options{Dir: t.TempDir(), Clock: clock.read, Keep: time.Hour})
+	if err := s.Drain(t.Context(), "quay", "so that tasks wait"); err != nil {
+		t.Fatal(err)
+	}
+	waiting := map[string]site.JobID{}
+	for id, lasts := range map[string]berth.Time{"short": 60, "long": 600} {
+		r := site.Reservation{Name: site.NameOf(siteName, id, 1), Start: now(), End: now() + lasts, Users: []string{me(t)}, Cores: 1}
+		if got, err := s.Reserve(t.Context(), r); err != nil || got.Verdict != site.Made {
+			t.Fatalf("%+v %v", got, err)
+		}
+		if err := s.Launch(t.Context(), r.Name, nil); err != nil {
+			t.Fatal(err)
+		}
+		waiting[id] = submit(t, s, task(t, r, id, "/bin/true"))
+	}
+	clock.ahead.Store(100)
+	state := observe(t, s)
+	if len(state.Pending) != 1 || state.Pending[0].ID != waiting["long"] {
+		t.Errorf("there wait %+v, want that of the reservation that goes on", state.Pending)
+	}
+	if len(state.Ended) != 1 || state.Ended[0].ID != waiting["short"] || state.Ended[0].Result.Ending != site.Cancelled {
+		t.Errorf("ended are %+v, want that of the reservation that is over", state.Ended)
+	}
+}
+
+// The number of cores of a reservation changes only while nothing runs in it; its end always does.
+func TestCoresChangeOnlyWhileNothingRuns(t *testing.T) {
+	s := open(t, t.TempDir())
+	r := site.Reservation{Name: site.NameOf(siteName, t.Name(), 1), Start: now(), End: now() + 60, Users: []string{me(t)}, Cores: 1}
+	if got, err := s.Reserve(t.Context(), r); err != nil || got.Verdict != site.Made {
+		t.Fatalf("%+v %v", got, err)
+	}
+	change := func(cores berth.Count, longer berth.Duration) site.Outcome {
+		t.Helper()
+		next := r
+		next.Cores, next.End = cores, r.End.Add(longer)
+		got, err := s.Change(t.Context(), next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := change(2, 0); got.Verdict != site.Made || got.Booking.Shares[0].Cores.Count() != 2 {
+		t.Fatalf("before it begins: %+v", got)
+	}
+	if err := s.Launch(t.Context(), r.Name, nil); err != nil {
+		t.Fatal(err)
+	}
+	id := submit(t, s, task(t, r, "k", "/bin/sleep", "60"))
+	if got := stageOf(t, s, id, site.Running); got != site.Running {
+		t.Fatalf("the task is %s", got)
+	}
+	if got := change(3, 0); got.Verdict != site.Refused || got.Words != "a task runs on its cores" {
+		t.Errorf("another number while a task runs: %+v", got)
+	}
+	if got := change(2, 100); got.Verdict != site.Made {
+		t.Errorf("a later end while a task runs: %+v", got)
 	}
 }
