@@ -28,11 +28,11 @@ func (l list) Read(_ context.Context, from uint64) iter.Seq2[Record, error] {
 }
 
 func TestExportOfUnknownPayloads(t *testing.T) {
-	r := Record{At: 7, Version: "v<1>", Event: []byte("event"), Changes: []byte{0xff, 0}}
+	r := Record{At: 7, Version: "v<1>", Event: []byte("event"), Changes: []byte{0xff, 0}, Effects: []byte("told")}
 	r.Seal(Position{})
 	var out strings.Builder
 	last, err := Export(&out, list{records: []Record{r}}.Read(t.Context(), 1), Plain)
-	want := `{"number":1,"at":7,"version":"v<1>","event":"ZXZlbnQ=","changes":"/wA=","hash":"` + r.Hash.String() + `"}` + "\n"
+	want := `{"number":1,"at":7,"version":"v<1>","event":"ZXZlbnQ=","changes":"/wA=","effects":"dG9sZA==","hash":"` + r.Hash.String() + `"}` + "\n"
 	if err != nil || last != r.Position() || out.String() != want {
 		t.Errorf("%s, %d, %v; want %s", out.String(), last.Number, err, want)
 	}
