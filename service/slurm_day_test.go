@@ -191,11 +191,12 @@ PartitionName=gpu Nodes=n[7-8] MaxTime=5 State=UP`}), site.UnitNode, false)
 	d.evening()
 	d.account()
 	t.Logf("%s: %d jobs, %d promises; %v", length, len(d.jobs), len(d.promises), d.count)
-	// A job that comes when less than its limit is left of the promise never starts.
-	if d.count["COMPLETED in it"]*4 < d.count["job in it"] {
-		t.Errorf("of %d jobs in promises %d ran to their ends", d.count["job in it"], d.count["COMPLETED in it"])
+	// How many start depends on the machine, for a job that comes when less than its limit is left of the promise never does. Those that have
+	// started have the time that they need: they run to their ends unless their promise is given back, or their node dies.
+	if started, ended := d.count["started in it"], d.count["COMPLETED in it"]; ended*2 < started {
+		t.Errorf("of %d jobs that started in promises %d ran to their ends", started, ended)
 	}
-	for _, what := range []string{"job", "promise", "job in it", "moved", "released", "extended", "drained", "died", "maintenance", "controller killed", "service killed"} {
+	for _, what := range []string{"job", "promise", "job in it", "started in it", "moved", "released", "extended", "drained", "died", "maintenance", "controller killed", "service killed"} {
 		if d.count[what] == 0 && length >= 4*time.Minute {
 			t.Errorf("nothing was done of: %s", what)
 		}
@@ -509,7 +510,9 @@ func (d *dayInTheLife) account() {
 		shown := d.shown("job", id)
 		state := between(shown, "JobState=", " ")
 		if d.count[state]++; d.jobs[id].promise != "" {
-			d.count[state+" in it"]++
+			if d.count[state+" in it"]++; hasRun(shown) {
+				d.count["started in it"]++
+			}
 		}
 		of := over[d.jobs[id].promise]
 		switch state {
@@ -533,6 +536,27 @@ func (d *dayInTheLife) account() {
 	}
 	if _, err := service.Verify(d.t.Context(), d.store, nil); err != nil {
 		d.t.Error(err)
+	}
+}
+
+// hasRun reports whether a job has begun to run, as scontrol shows it. One that is queued again has not until it begins anew.
+func hasRun(shown string) bool {
+	ran := between(shown, " RunTime=", " ")
+	return between(shown, "JobState=", " ") == "COMPLETED" || ran != "" && ran != "00:00:00"
+}
+
+// What scontrol shows of a job tells whether it has run.
+func TestWhatHasRunIsSeen(t *testing.T) {
+	for shown, want := range map[string]bool{
+		"JobId=7 JobState=COMPLETED Reason=None RunTime=00:00:03 TimeLimit=00:01:00 ":        true,
+		"JobId=7 JobState=COMPLETED Reason=None RunTime=00:00:00 TimeLimit=00:01:00 ":        true,
+		"JobId=7 JobState=CANCELLED Reason=None RunTime=00:00:12 TimeLimit=00:01:00 ":        true,
+		"JobId=7 JobState=CANCELLED Reason=Reservation RunTime=00:00:00 TimeLimit=00:01:00 ": false,
+		"JobId=7 JobState=PENDING Reason=BeginTime ":                                         false,
+	} {
+		if got := hasRun(shown); got != want {
+			t.Errorf("%q: %v", shown, got)
+		}
 	}
 }
 
