@@ -349,8 +349,9 @@ func (p *painter) eachOfOutage(o *berth.Outage, begun map[uint64]beginning, yiel
 	if o.Resource != p.id || o.From >= o.Until {
 		return
 	}
-	b := Bar{Start: o.From, End: o.Until, Number: uint32(o.Number) | OutageBit, Class: ClassOutage}
+	b := Bar{Start: o.From, End: o.Until, Number: uint32(o.Number) | OutageBit, Class: ClassOutage, Flags: IsAnnounced}
 	if o.From == 0 {
+		b.Flags = 0
 		began := begun[o.Number]
 		if b.Start = min(began.at, o.Until-1); !began.known {
 			b.Flags |= OpenStart

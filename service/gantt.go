@@ -34,6 +34,7 @@ const (
 	IsActive
 	IsMine // of the user who asks
 	IsOver
+	IsAnnounced // of an outage that has not begun
 )
 
 // OutageBit marks the numbers of outages, which are counted apart from promises.

@@ -137,7 +137,28 @@ func TestMaintenanceOfSomeNodes(t *testing.T) {
 		if _, way, err := w.host.AddMaintenance(t.Context(), root, m, false); err != nil || !slices.Equal(way, []string{"runs"}) {
 			t.Errorf("in its way are %q, %v", way, err)
 		}
+		drawn := func(want service.Flags) {
+			t.Helper()
+			picture, err := w.host.Gantt(t.Context(), root.By, w.pool())
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for _, b := range slices.Concat(picture.Pages...) {
+				if b.Class != service.ClassOutage {
+					continue
+				}
+				if n++; b.Flags&service.IsAnnounced != want {
+					t.Errorf("the outage is drawn with the flags %b; want %b of IsAnnounced", b.Flags, want)
+				}
+			}
+			if n != len(nodes) {
+				t.Errorf("%d bars of outages, of %d nodes", n, len(nodes))
+			}
+		}
+		drawn(service.IsAnnounced)
 		w.pass(700)
+		drawn(0)
 		if a := submit(t, w.host, bob, berth.Rigid("beside", 0, w.now(), w.now().Add(60), 1, 60)); a.Reservation.State != service.Confirmed && a.Reservation.State != service.Active {
 			t.Errorf("beside it: %+v", a.Reservation)
 		} else if node := slices.Concat(a.Reservation.Nodes...); len(node) > 0 && slices.Contains(nodes, node[0]) {
