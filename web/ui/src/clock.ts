@@ -34,8 +34,20 @@ export const hour = (at: number, zone: string) => {
   return `${p.hour}:${p.minute}`;
 };
 
-/** behindUTC returns by how many seconds a zone is ahead of UTC at a time. */
+const offsets = new Map<string, number>(); // by zone and minute: the marks of an axis are asked for with every frame
+
+/** aheadOfUTC returns by how many seconds a zone is ahead of UTC at a time. */
 export function aheadOfUTC(at: number, zone: string): number {
+  const key = `${Math.floor(at / 60)} ${zone}`; // clocks are changed on whole minutes
+  let ahead = offsets.get(key);
+  if (ahead === undefined) {
+    if (offsets.size >= 4096) offsets.clear();
+    offsets.set(key, (ahead = askAhead(at, zone)));
+  }
+  return ahead;
+}
+
+function askAhead(at: number, zone: string): number {
   const p = parts(at, zone);
   const wall = Date.UTC(Number(p.year), Number(p.month) - 1, Number(p.day), Number(p.hour), Number(p.minute), Number(p.second)) / 1000;
   return wall - Math.floor(at);
@@ -63,8 +75,10 @@ export function ticks(from: number, to: number, gap: number, zone: string): Tick
     if (at < from) continue;
     if (at >= to) break;
     if (list.length > 0 && at <= list[list.length - 1]!.at) continue; // the hour that comes twice
-    const midnight = hour(at, zone) === '00:00';
-    list.push({ at, label: step >= 86400 || midnight ? date(at, zone) : hour(at, zone), strong: midnight && step < 86400 });
+    const shown = new Date((at + aheadOfUTC(at, zone)) * 1000).toISOString();
+    const clock = shown.slice(11, 16);
+    const midnight = clock === '00:00';
+    list.push({ at, label: step >= 86400 || midnight ? shown.slice(0, 10) : clock, strong: midnight && step < 86400 });
   }
   return list;
 }

@@ -1,7 +1,7 @@
 // What operators are told and do, except pictures. Pure.
 
 import { length } from './clock.js';
-import { quoted } from './grammar.js';
+import { parseLength, parseTime, quoted, spoken, stampOf } from './grammar.js';
 import { words } from './words.js';
 
 export interface Node { name: string; condition: string; reason?: string; since?: string; busy?: number }
@@ -28,6 +28,51 @@ export const feedLine = (site: string, note: string) => ['berth feed create', si
 /** tokenLine is how the command line makes a token. */
 export const tokenLine = (t: { user: string; role: string; note?: string; expires?: string; sites?: string[]; scopes?: string[] }) =>
   [`berth token add ${quoted(t.user)}`, t.role !== 'user' && `--role ${t.role}`, t.note && `--note ${quoted(t.note)}`, t.expires && `--expires ${t.expires}`, t.sites && `--sites ${t.sites.map(quoted).join(',')}`, t.scopes && `--scope ${t.scopes.join(',')}`].filter(Boolean).join(' ');
+
+/** Account is a principal for a program, with its tokens. */
+export interface Account { name: string; owner: string; role: string; note?: string; created: string; sites?: string[]; tokens: AccountToken[] }
+export interface AccountToken { id: string; user: string; note?: string; created: string; expires?: string; sites?: string[]; scopes?: string[]; secret?: string }
+
+/** accountLine is how the command line makes a service account. */
+export const accountLine = (a: { name: string; role: string; note?: string }) => [`berth service-account add ${quoted(a.name)}`, a.role !== 'user' && `--role ${a.role}`, a.note && `--note ${quoted(a.note)}`].filter(Boolean).join(' ');
+
+/** accountTokenLine is how the command line makes a token of one. */
+export const accountTokenLine = (name: string, t: { note?: string; expires?: string; scopes?: string[] }) =>
+  [`berth service-account token ${quoted(name)}`, t.note && `--note ${quoted(t.note)}`, t.expires && `--expires ${t.expires}`, t.scopes && `--scope ${t.scopes.join(',')}`].filter(Boolean).join(' ');
+
+/** Maintenance is nodes that are out of use at times that are known before. */
+export interface Maintenance { name: string; site: string; nodes?: string[]; reason?: string; repeat?: string; time_zone?: string; by: string; times: { start: string; end: string; note?: string }[] }
+export interface MaintenanceAnswer { maintenance: Maintenance; in_the_way: string[] }
+
+/** Planned is maintenance as the API takes it. */
+export interface Planned { name: string; site: string; nodes?: string[]; start?: string; duration: number; repeat?: string; time_zone?: string; times?: number; reason?: string }
+
+/** usualMaintenance is what stands in the form at first. */
+export const usualMaintenance = { name: '', site: '', nodes: '', start: 'tomorrow 08:00', duration: '4h', repeat: '', times: '5', reason: '' };
+
+/** readMaintenance reads the fields. Nothing is planned if one of them is wrong, or the name or the length is missing. */
+export function readMaintenance(f: typeof usualMaintenance, now: number, zone: string): { wanted: Planned | null; start: number | null; wrong: Set<keyof typeof usualMaintenance> } {
+  const [name, nodes, repeat, reason] = [f.name.trim(), f.nodes.trim(), f.repeat.trim(), f.reason.trim()];
+  const begins = f.start.trim() === '' ? undefined : parseTime(f.start, now, zone);
+  const duration = parseLength(f.duration);
+  const times = repeat === '' || f.times.trim() === '' ? undefined : /^\d{1,4}$/.test(f.times.trim()) && Number(f.times) >= 1 && Number(f.times) <= 1000 ? Number(f.times) : null;
+  const faults = { name: name !== '' && !/^[\w.-]{1,64}$/.test(name), start: begins === null || (begins === undefined && repeat !== ''), duration: duration === null, times: times === null };
+  const wrong = new Set((Object.keys(faults) as (keyof typeof faults)[]).filter((k) => faults[k]));
+  const wanted = wrong.size > 0 || name === '' || f.site === '' ? null : {
+    name, site: f.site, ...(nodes && { nodes: [nodes] }), ...(begins && { start: stampOf(begins) }), duration: duration!, ...(repeat && { repeat, time_zone: zone, ...(times && { times }) }), ...(reason && { reason }),
+  };
+  return { wanted, start: begins ?? null, wrong };
+}
+
+/** maintenanceLine is how the command line plans maintenance, or only says what is in its way. */
+export const maintenanceLine = (m: Planned, dry: boolean) =>
+  [
+    `berth maintenance add ${quoted(m.name)}`, `--site ${quoted(m.site)}`, m.nodes && `--nodes ${quoted(m.nodes.join(','))}`, m.start && `--start ${m.start}`, `--duration ${spoken(m.duration)}`, m.repeat && `--repeat ${quoted(m.repeat)} --tz ${quoted(m.time_zone!)}`, m.times && `--times ${m.times}`,
+    m.reason && `--reason ${quoted(m.reason)}`, dry && '--dry-run',
+  ].filter(Boolean).join(' ');
+
+/** maintenanceOff is the command that calls it off, or the time alone that begins then. */
+export const maintenanceOff = (name: string, only: string) => `berth maintenance remove ${quoted(name)}${only && ` --only ${only}`}`;
 
 /** amount writes a value of a limit for people. */
 export function amount(l: Limit, value: number): string {

@@ -20,7 +20,7 @@ const within = (s: Sheet, i: number, f: Frame) => {
 export function stateOf(p: Picture, i: number): string {
   const f = p.flags[i]!;
   const words = [f & Flag.mine && p.class[i] === Class.promise ? 'your promise' : text.classes[p.class[i]!]!];
-  for (const [flag, word] of [[Flag.held, 'held'], [Flag.active, 'running'], [Flag.over, 'over'], [Flag.provisional, 'provisional']] as const) if (f & flag) words.push(word);
+  for (const [flag, word] of [[Flag.held, 'held'], [Flag.active, 'running'], [Flag.over, 'over'], [Flag.provisional, 'provisional'], [Flag.announced, 'announced']] as const) if (f & flag) words.push(word);
   return words.join(', ');
 }
 
@@ -70,7 +70,7 @@ export function svgOf(sheets: Sheet[], f: Frame): string {
   let y = 44;
   const fill = (p: Picture, i: number) => {
     if (p.class[i] === Class.degraded) return 'url(#degraded)';
-    if (p.class[i] === Class.outage) return 'url(#outage)';
+    if (p.class[i] === Class.outage) return p.flags[i]! & Flag.announced ? 'url(#announced)' : 'url(#outage)';
     if (p.class[i] === Class.job) return c.job;
     return p.flags[i]! & Flag.mine ? c.mine : c.promise;
   };
@@ -104,17 +104,18 @@ export function svgOf(sheets: Sheet[], f: Frame): string {
       const [a, z] = [Math.max(f.from, start), Math.min(f.to, start + p.length[i]!)];
       const held = (p.flags[i]! & Flag.held) !== 0;
       if (p.class[i] === Class.outage && p.flags[i]! & Flag.openStart && start > f.from) out.push(`<path d="M${n(x(start) - 18)} ${n(y + (p.first[i]! + p.size[i]! / 2) * row)}h18" stroke="${c.outage}" stroke-width="${n(Math.max(1, Math.min(6, p.size[i]! * row - 2)))}" stroke-dasharray="2 4"/>`);
-      out.push(`<rect x="${n(x(a))}" y="${n(y + p.first[i]! * row)}" width="${n(Math.max(0.5, x(z) - x(a) - 0.5))}" height="${n(Math.max(0.4, p.size[i]! * row - (row > 3 ? 1 : 0)))}" ${held ? `fill="#fff" stroke="${fill(p, i)}" stroke-dasharray="4 2"` : `fill="${fill(p, i)}"`}${p.flags[i]! & Flag.over ? ' fill-opacity="0.4"' : ''}><title>${escaped(`${stateOf(p, i)}, ${p.size[i]} PEs, ${p.flags[i]! & Flag.openStart ? text.orEarlier(time(start, f.zone)) : time(start, f.zone)} to ${p.flags[i]! & Flag.openEnd ? 'an unknown end' : time(start + p.length[i]!, f.zone)}`)}</title></rect>`);
+      out.push(`<rect x="${n(x(a))}" y="${n(y + p.first[i]! * row)}" width="${n(Math.max(0.5, x(z) - x(a) - 0.5))}" height="${n(Math.max(0.4, p.size[i]! * row - (row > 3 ? 1 : 0)))}" ${held ? `fill="#fff" stroke="${fill(p, i)}" stroke-dasharray="4 2"` : `fill="${fill(p, i)}"`}${p.flags[i]! & Flag.over ? ' fill-opacity="0.4"' : ''}><title>${escaped(`${stateOf(p, i)}, ${text.pes(p.size[i]!)}, ${p.flags[i]! & Flag.openStart ? text.orEarlier(time(start, f.zone)) : time(start, f.zone)} to ${p.flags[i]! & Flag.openEnd ? 'an unknown end' : time(start + p.length[i]!, f.zone)}`)}</title></rect>`);
     }
     if (row >= 10) for (const r of s.rows?.rows ?? []) out.push(`<text x="8" y="${n(y + (r.first + r.pes / 2) * row + 4)}" fill="#5f5c56">${escaped(r.name)}</text>`);
     if (f.now > f.from && f.now < f.to) out.push(`<line x1="${n(x(f.now))}" x2="${n(x(f.now))}" y1="${n(y)}" y2="${n(y + height)}" stroke="#c01048" stroke-width="1.5"/><text x="${n(x(f.now))}" y="${n(y + height + 12)}" text-anchor="middle" fill="#c01048">now ${hour(f.now, f.zone)}</text>`);
     out.push(`<rect x="${side}" y="${n(y)}" width="${plot}" height="${n(height)}" fill="none" stroke="#bbb"/>`);
     y += height + 34;
   }
-  const legend = [['your promise', c.mine], ['promise', c.promise], ['ordinary job', c.job], ['degraded', 'url(#degraded)'], ['out of use', 'url(#outage)']].map(([name, paint], i) => `<rect x="${side + i * 150}" y="${n(y)}" width="18" height="11" fill="${paint}"/><text x="${side + i * 150 + 24}" y="${n(y + 10)}">${name}</text>`);
+  const legend = [['your promise', c.mine], ['promise', c.promise], ['ordinary job', c.job], ['degraded', 'url(#degraded)'], ['out of use', 'url(#outage)'], ['announced', 'url(#announced)']].map(([name, paint], i) => `<rect x="${side + i * 150}" y="${n(y)}" width="18" height="11" fill="${paint}"/><text x="${side + i * 150 + 24}" y="${n(y + 10)}">${name}</text>`);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${n(y + 30)}" viewBox="0 0 ${width} ${n(y + 30)}" font-family="system-ui, sans-serif" font-size="11">
 <defs><pattern id="degraded" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="${c.degraded}"/><rect width="2" height="8" fill="#fff"/></pattern>
-<pattern id="outage" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="${c.outage}"/><rect width="1" height="8" fill="#fff"/><rect width="8" height="1" fill="#fff"/></pattern></defs>
+<pattern id="outage" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="${c.outage}"/><rect width="1" height="8" fill="#fff"/><rect width="8" height="1" fill="#fff"/></pattern>
+<pattern id="announced" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="1" height="8" fill="${c.outage}"/><rect width="8" height="1" fill="${c.outage}"/></pattern></defs>
 <rect width="100%" height="100%" fill="#fff"/>
 <text x="8" y="18" font-size="13">${escaped(`${time(f.from, f.zone)} to ${time(f.to, f.zone)}, ${f.zone}; as of ${time(f.now, f.zone)}`)}</text>
 ${out.join('\n')}

@@ -6,6 +6,7 @@ import { fills, ground, pixel, type Theme } from './palette.js';
 import { usePaper } from './parts.js';
 import { Class, Flag, type Picture } from './picture.js';
 import { aligned, beside, boxOf, finer, hit, pan, raster, shifted, shown, type Port } from './raster.js';
+import { eachRun } from './rows.js';
 import { type Lane, said as startSaid, stretchAt } from './starts.js';
 import { text } from './text.js';
 import { useWho, type Who } from './names.js';
@@ -59,7 +60,7 @@ export function about(p: Picture, i: number, zone: string, rows: Rows | null): s
   const start = p.t0 + p.start[i]!;
   const words = [
     p.class[i] === Class.promise && f & Flag.mine ? 'your promise' : text.classes[p.class[i]!]!,
-    `${p.size[i]} PEs`,
+    text.pes(p.size[i]!),
     place(p, i, rows),
     `${begins(p, i, zone)} to ${f & Flag.openEnd ? 'an unknown end' : time(start + p.length[i]!, zone)} ${zone}`,
   ];
@@ -67,6 +68,7 @@ export function about(p: Picture, i: number, zone: string, rows: Rows | null): s
   if (f & Flag.active) words.push('running');
   if (f & Flag.over) words.push('over');
   if (f & Flag.provisional) words.push(text.provisional);
+  if (f & Flag.announced) words.push('announced');
   return words.filter(Boolean).join(', ');
 }
 
@@ -196,9 +198,13 @@ export function Gantt(props: GanttProps) {
     const scale = paper ? Math.max(fine, window.devicePixelRatio) : window.devicePixelRatio || 1;
     const w = width;
     const h = roof + stripHeight + height;
-    canvas.width = w * scale;
-    canvas.height = h * scale;
     const c = canvas.getContext('2d')!;
+    const [deviceWidth, deviceHeight] = [Math.floor(w * scale), Math.floor(h * scale)];
+    if (canvas.width !== deviceWidth || canvas.height !== deviceHeight) {
+      canvas.width = deviceWidth;
+      canvas.height = deviceHeight;
+    }
+    c.reset();
     c.scale(scale, scale);
     const ink = theme === 'dark' ? '#e9e7e1' : '#17191d';
     const soft = theme === 'dark' ? 'rgba(233,231,225,0.16)' : 'rgba(23,25,29,0.12)';
@@ -284,12 +290,11 @@ export function Gantt(props: GanttProps) {
     if (picture && !picture.cells) {
       let drawn = 0;
       const pins = new Set<number>();
-      for (let i = 0; i < picture.count && drawn < 4000; i++) {
-        const start = picture.t0 + picture.start[i]!;
-        const long = picture.length[i]! / port.perPixel >= 43;
-        if (start >= to || start + picture.length[i]! <= from || (!long && picture.class[i] !== Class.degraded) || !shown(picture, i, port)) continue;
+      const least = 43 * port.perPixel;
+      const word = (i: number) => {
+        if ((picture.length[i]! < least && picture.class[i] !== Class.degraded) || !shown(picture, i, port)) return;
         const b = boxOf(picture, i, port);
-        if (!b) continue;
+        if (!b) return;
         const bold = (picture.flags[i]! & Flag.mine) !== 0 && picture.class[i] === Class.promise;
         const wide = b.x1 - b.x0;
         const deep = b.y1 - b.y0;
@@ -307,13 +312,13 @@ export function Gantt(props: GanttProps) {
           c.fillStyle = theme === 'dark' ? '#14171c' : '#ffffff';
           c.fillText('!', side + b.x0 + (small ? 6.5 : 6), y + 1);
         }
-        if (wide < 44 || deep < 12) continue;
+        if (wide < 44 || deep < 12) return;
         drawn++;
-        const label = `${bold ? 'yours · ' : ''}${picture.size[i]} ${picture.size[i] === 1 ? 'PE' : 'PEs'}`;
+        const label = `${bold ? 'yours · ' : ''}${text.pes(picture.size[i]!)}`;
         c.font = `${bold ? '600 ' : ''}11px system-ui, sans-serif`;
         const room = c.measureText(label).width;
         const pin = pinned ? 12 : 0;
-        if (room + 12 + pin > wide) continue;
+        if (room + 12 + pin > wide) return;
         const paper = theme === 'dark' ? '#14171c' : '#ffffff';
         const onPaper = (picture.flags[i]! & (Flag.held | Flag.over)) !== 0;
         const backed = picture.class[i] === Class.degraded || picture.class[i] === Class.outage;
@@ -324,7 +329,10 @@ export function Gantt(props: GanttProps) {
         }
         c.fillStyle = onPaper || backed ? ink : theme === 'light' && bold ? '#ffffff' : '#0b0d10';
         c.fillText(label, x, y + 0.5);
-      }
+      };
+      eachRun(picture, from - picture.t0, to - picture.t0, top - 1, top + height / rowHeight + 1, (i0, i1) => {
+        for (let i = i0; i < i1 && drawn < 4000; i++) word(i);
+      });
     }
     for (const g of props.ghosts ?? []) {
       const x0 = xOf(g.start);
@@ -607,7 +615,7 @@ export function Gantt(props: GanttProps) {
         <div className="tip" role="presentation" style={{ left: Math.min(hover.x + 14, width - 320), top: hover.y + 14 }}>
           <strong>{picture.class[hover.i] === Class.promise && picture.flags[hover.i]! & Flag.mine ? 'Your promise' : capital(text.classes[picture.class[hover.i]!]!)}</strong>
           {', '}
-          {picture.size[hover.i]} PEs, {place(picture, hover.i, rows)}
+          {text.pes(picture.size[hover.i]!)}, {place(picture, hover.i, rows)}
           <br />
           {pointed && <><span className="named">{pointed}</span><br /></>}
           {begins(picture, hover.i, zone)} –{' '}
@@ -620,6 +628,7 @@ export function Gantt(props: GanttProps) {
             {picture.flags[hover.i]! & Flag.active ? ' · running' : ''}
             {picture.flags[hover.i]! & Flag.over ? ' · over' : ''}
             {picture.flags[hover.i]! & Flag.provisional ? ` · ${text.provisional}` : ''}
+            {picture.flags[hover.i]! & Flag.announced ? ' · announced' : ''}
           </small>
         </div>
       )}

@@ -484,6 +484,7 @@ const Legend = memo(function Legend({ theme }: { theme: Theme }) {
     ['Ordinary job', { background: f.job, height: 8 }],
     ['Degraded', { background: `repeating-linear-gradient(-45deg, ${f.degraded} 0 4px, transparent 4px 6px)` }],
     ['Out of use', { background: `repeating-linear-gradient(-45deg, ${f.outage} 0 3px, transparent 3px 5px)` }],
+    [text.announced, { border: `1px solid ${f.outage}`, background: `repeating-linear-gradient(-45deg, ${f.outage} 0 1px, transparent 1px 6px), repeating-linear-gradient(45deg, ${f.outage} 0 1px, transparent 1px 6px)` }],
     ['Over', { background: f.promise, opacity: 0.4 }],
   ];
   return (
@@ -604,7 +605,7 @@ function Details({ site, number, zone, stale, me }: { site: string; number: numb
   if (!spans) return <Waiting />;
   const first = spans[0]!;
   const at = (t: string) => time(Date.parse(t) / 1000, zone);
-  const name = first.kind === 'outage' ? 'Out of use' : first.kind === 'job' ? 'An ordinary job' : first.user === me.user ? 'Your promise' : 'A promise';
+  const name = first.kind === 'outage' ? (first.start && Date.parse(first.start) / 1000 > now() ? text.announced : 'Out of use') : first.kind === 'job' ? 'An ordinary job' : first.user === me.user ? 'Your promise' : 'A promise';
   const lines: [string, React.ReactNode][] = [];
   if (first.state) lines.push(['State', first.state]);
   if (first.user) lines.push(['User', first.user]);
@@ -618,7 +619,7 @@ function Details({ site, number, zone, stale, me }: { site: string; number: numb
     if (s.start && s.end) lines.push(['Length', length((Date.parse(s.end) - Date.parse(s.start)) / 1000)]);
   }
   if (own?.nodes?.length) lines.push(['Nodes', own.nodes.join(', ')]);
-  if (own?.missing) lines.push(['Missing', `${own.missing} PEs`]);
+  if (own?.missing) lines.push(['Missing', text.pes(own.missing)]);
   if (own?.expires) lines.push(['Held until', `${at(own.expires)} ${zone}`]);
   if (own?.deadline) lines.push(['Deadline', `${at(own.deadline)} ${zone}`]);
   return (

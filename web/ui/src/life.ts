@@ -2,6 +2,7 @@
 
 import { length, time } from './clock.js';
 import { spoken, stampOf } from './grammar.js';
+import { text } from './text.js';
 import { words } from './words.js';
 
 export interface Place { site?: string; pool?: string; npe?: number; duration?: number; start?: string; end?: string; pes?: string; nodes?: string[] }
@@ -36,13 +37,13 @@ export function sentence(h: Happening, before: Happening | null, zone: string): 
     else s += ' to other PEs';
   }
   if (h.by) s += ` by ${h.by}`;
-  if (h.site && h.npe !== undefined) s += `, ${h.npe} ${h.npe === 1 ? 'PE' : 'PEs'} at ${where(h)}`;
+  if (h.site && h.npe !== undefined) s += `, ${text.pes(h.npe)} at ${where(h)}`;
   else if (h.site) s += ` at ${h.site}`; // what a site has done of it
   else if (h.parts?.length) s += `, ${h.parts.length} parts`;
   if (h.start && h.end && (h.site || h.parts?.length)) s += `, ${time(at(h.start), zone)} to ${time(at(h.end), zone)}`;
   else if (h.what === 'extended' && h.end) s += ` to ${time(at(h.end), zone)}`;
   if (h.reason) s += ` (${h.reason})`;
-  if (h.outages) s += `; out of use: ${h.outages.map((o) => `${o.nodes && o.nodes.length <= 4 ? o.nodes.join(', ') : `${o.nodes ? `${o.nodes.length} nodes` : `${o.npe} PEs`} of ${o.site}, ${o.pool}`}${o.from ? ` from ${time(at(o.from), zone)} on` : ''}`).join(' and ')}`;
+  if (h.outages) s += `; out of use: ${h.outages.map((o) => `${o.nodes && o.nodes.length <= 4 ? o.nodes.join(', ') : `${o.nodes ? `${o.nodes.length} nodes` : text.pes(o.npe)} of ${o.site}, ${o.pool}`}${o.from ? ` from ${time(at(o.from), zone)} on` : ''}`).join(' and ')}`;
   if (h.token) s += ` [token ${h.token}, ${h.address}]`;
   return s;
 }

@@ -131,7 +131,7 @@ function Page() {
         <Group mih={{ sm: 48 }} gap="0 10px" justify="space-between" className="head">
           <Group gap="xs" wrap="nowrap">
             <svg width="22" height="22" style={{ flexShrink: 0 }} viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" rx="3" fill="#123f7a" /><path d="M3 4h6v2H3zm4 3h6v2H7zm-2 3h5v2H5z" fill="#fff" /></svg>
-            <Text fw={700}>Berth</Text>
+            <Text fw={700} className="brand">Berth</Text>
             {me && <span data-testid="live" className="whole"><State of={live ? 'ok' : 'warning'} words={live ? text.live : text.off} /></span>}
           </Group>
           {offered.length > 1 && (

@@ -2,11 +2,13 @@ import { Alert, Anchor, Button, Checkbox, CopyButton, Group, Paper, ScrollArea, 
 import { useState } from 'react';
 import { act, Failure, get, type Site } from './api.js';
 import { length, period, time } from './clock.js';
-import { amount, drainLine, holders, many, share, stateOf, tokenLine, type Node, type Quota, type SharedQuota } from './duty.js';
+import { amount, drainLine, holders, type Maintenance, many, share, stateOf, tokenLine, type Node, type Quota, type SharedQuota } from './duty.js';
 import { useAsked, useChanges, useGot } from './follow.js';
 import { parseLength, parseTime, stampOf } from './grammar.js';
 import { at, where, type Reservation } from './life.js';
 import { Command, Stamp, State, Trouble, usualZone, Waiting } from './parts.js';
+import { NewMaintenance, Off } from './maintenance.js';
+import { inWords } from './recur.js';
 import { text } from './text.js';
 import { words } from './words.js';
 
@@ -31,6 +33,8 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
   const sites = useGot<{ sites: Watched[] }>('v1/sites', changes, onEnded);
   const degraded = useGot<{ reservations: Reservation[] }>('v1/reservations?state=degraded&limit=999', changes, onEnded);
   const outages = useGot<{ outages: Outage[] }>('v1/outages', changes, onEnded);
+  const maintenance = useGot<{ maintenance: Maintenance[] }>('v1/maintenance', changes, onEnded);
+  const [calledOff, setCalledOff] = useState('');
   const outbox = useGot<{ errands: Errand[] }>('v1/outbox', changes, onEnded);
   const limits = useGot<{ quotas: Quota[]; shared?: SharedQuota[] }>('v1/quotas', Math.floor(clock / 30), onEnded);
   const tokens = useGot<{ tokens: Token[] }>('v1/tokens', Math.floor(clock / 30), onEnded);
@@ -53,6 +57,7 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
     sites: sites.value ? `${sites.value.sites.length}${away ? `, ${away} not reachable` : ''}` : '',
     degraded: degraded.value ? String(degraded.value.reservations.length) : '',
     outages: outages.value ? String(outages.value.outages.length) : '',
+    maintenance: maintenance.value ? String(maintenance.value.maintenance.length) : '',
     outbox: outbox.value ? String(outbox.value.errands.length) : '',
     refusals: refusals.value ? String(refusals.value.list.length) : '',
     limits: '',
@@ -92,6 +97,18 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
             `${o.site}, ${o.pool}`, o.nodes?.join(', ') ?? '–', `${o.npe} (${o.pes})`, o.from ? `${stamp(o.from)}, ${w.announced}` : w.now, o.until ? stamp(o.until) : w.unknown, o.name,
             <Anchor key="a" size="sm" href={inHarbour(o.site, o.number)} aria-label={`${w.harbour}: ${o.name ?? o.pes}`}>{w.harbour}</Anchor>,
           ])} />
+      </Part>
+
+      <Part id="maintenance" got={maintenance} zone={zone} empty={null}>
+        <NewMaintenance sites={sites.value?.sites.filter((s) => s.adapter && !s.shadow).map((s) => s.name) ?? []} zone={zone} clock={clock} onDone={() => { setCalledOff(''); maintenance.again(); outages.again(); }} onEnded={onEnded} />
+        {calledOff && <Alert color="green" variant="light" mb="xs" role="alert" title={w.maintained.off} data-testid="off"><Command line={calledOff} /></Alert>}
+        {maintenance.value?.maintenance.length === 0 ? <Text size="sm" c="dimmed">{w.maintained.none}</Text> : (
+          <Scroll name={w.parts.maintenance} head={['Name', 'Where', 'Nodes', 'Next', 'Repeats', 'Reason', '']} ids={maintenance.value?.maintenance.map((m) => m.name)}
+            rows={(maintenance.value?.maintenance ?? []).map((m) => [
+              m.name, m.site, m.nodes?.join(', ') ?? w.maintained.all, m.times[0] ? <Stamp key="n" of={period(at(m.times[0].start), at(m.times[0].end), zone)} /> : '–', m.repeat ? `${inWords(m.repeat)}, ${m.time_zone}; ${w.maintained.list(m.times.length)}` : m.times.length > 1 ? w.maintained.list(m.times.length) : '–', m.reason,
+              <Off key="o" of={m} onDone={(line) => { setCalledOff(line); maintenance.again(); outages.again(); }} onEnded={onEnded} />,
+            ])} />
+        )}
       </Part>
 
       <Part id="outbox" got={outbox} zone={zone} about={w.outboxAbout} empty={outbox.value?.errands.length === 0 ? w.noOutbox : null}>

@@ -1,7 +1,7 @@
 // The picture of a pool as GET /v1/gantt sends it; docs/api.md describes the form.
 
 export const Class = { free: 0, promise: 1, job: 2, degraded: 3, outage: 4 } as const;
-export const Flag = { provisional: 1, openStart: 2, openEnd: 4, held: 8, active: 16, mine: 32, over: 64 } as const;
+export const Flag = { provisional: 1, openStart: 2, openEnd: 4, held: 8, active: 16, mine: 32, over: 64, announced: 128 } as const;
 
 export interface Picture {
   t0: number; // seconds since 1970

@@ -16,6 +16,7 @@ import { words } from './words.js';
 
 const w = words.promises;
 const pageSize = 200;
+const seriesSize = 500;
 
 interface Listed { reservations: Reservation[]; next?: string }
 
@@ -46,7 +47,21 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
   );
   const group = query.get('series') ?? '';
   const each = query.get('each') === '1';
-  const repeats = useGot<{ series: Series[] }>(`v1/series?limit=500${everybody ? '' : `&user=${encodeURIComponent(me.user)}`}`, changes, onEnded);
+  const [seriesPages, setSeriesPages] = useState(1);
+  const ofWhom = `v1/series?limit=${seriesSize}${everybody ? '' : `&user=${encodeURIComponent(me.user)}`}`;
+  const repeats = useAsked<{ series: Series[]; next?: string }>(
+    async (signal) => {
+      const list: Series[] = [];
+      let next = '';
+      for (let n = 0; n < seriesPages && (n === 0 || next); n++) {
+        const page = await get<{ series: Series[]; next?: string }>(ofWhom + (next ? `&cursor=${encodeURIComponent(next)}` : ''), signal);
+        list.push(...page.series);
+        next = page.next ?? '';
+      }
+      return { series: list, next };
+    },
+    `${seriesPages} ${ofWhom}`, changes, onEnded,
+  );
   const sites = useGot<{ sites: Site[] }>('v1/sites', changes, onEnded).value?.sites ?? [];
   const list = [...(value?.reservations ?? [])].sort(
     (a, b) => Number(over(a.state)) - Number(over(b.state)) || (over(a.state) ? at(b.changed ?? '') - at(a.changed ?? '') : at(a.start ?? a.ready ?? '') - at(b.start ?? b.ready ?? '')) || (a.id < b.id ? -1 : 1),
@@ -116,6 +131,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
           </Table>
         </Paper>
       )}
+      {repeats.value?.next && <div><Button variant="default" size="compact-sm" onClick={() => setSeriesPages(seriesPages + 1)}>{words.series.more}</Button></div>}
       {singles.length > 0 && (
         <Paper withBorder radius="sm">
           <Table highlightOnHover aria-label={everybody ? w.titleAll : w.title} verticalSpacing={6} className="list">

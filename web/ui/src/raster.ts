@@ -4,6 +4,7 @@
 
 import { Class, Flag, type Picture } from './picture.js';
 import { fills, ground, pixel, type Theme } from './palette.js';
+import { eachRun, rowsOf } from './rows.js';
 
 export interface Port {
   width: number; // pixels
@@ -87,177 +88,250 @@ export function pan(p: Picture | null, v: Port, out: Uint32Array, by: number): [
 
 /** columns draws the columns [c0, c1) of a port. */
 function columns(p: Picture | null, v: Port, out: Uint32Array, c0: number, c1: number): void {
-  const paper = pixel(ground[v.theme], ground[v.theme], 1);
-  const checker = pixel(fills[v.theme].job, ground[v.theme], 0.18);
-  if (c0 === 0 && c1 === v.width) out.fill(paper);
-  else for (let y = 0; y < v.height; y++) out.fill(paper, y * v.width + c0, y * v.width + c1);
   const phase = phaseOf(v);
   const known0 = p ? Math.ceil((p.t0 - v.from) / v.perPixel) : v.width;
   const known1 = p ? Math.floor((p.t0 + p.width * p.step - v.from) / v.perPixel) : v.width;
-  for (let x = c0; x < c1; x++) { // what is not fetched yet is not free
-    if (x >= known0 && x < known1) continue;
-    for (let y = 0; y < v.height; y++) if ((((x + phase) >> 3) + (y >> 3)) & 1) out[y * v.width + x] = checker;
-  }
+  const paper = pixel(ground[v.theme], ground[v.theme], 1);
+  if (c0 === 0 && c1 === v.width) out.fill(paper);
+  else for (let y = 0; y < v.height; y++) out.fill(paper, y * v.width + c0, y * v.width + c1);
+  checkers(v, out, c0, Math.min(c1, known0), phase);
+  checkers(v, out, Math.max(c0, known1), c1, phase);
   if (!p) return;
   if (p.cells) {
-    rasterCells(p, p.cells, v, out, c0, c1);
+    rasterCells(p, p.cells, v, out, c0, c1, known0, known1);
     return;
   }
-  const tint = tints(v.theme);
-  const first = v.from + (c0 - 1) * v.perPixel - p.t0; // nothing that ends before it or begins behind the other is drawn
-  const last = v.from + c1 * v.perPixel - p.t0;
-  const upper = v.top - 1 / v.rowHeight;
-  const lower = v.top + (v.height + 1) / v.rowHeight;
-  for (let i = 0; i < p.count; i++) { // bars are drawn over these
-    if (p.class[i] === Class.outage && p.flags[i]! & Flag.openStart && (v.mask === null || v.mask[i] !== 0)) fade(p, i, v, tint, out, c0, c1, phase);
+  const ink = inksOf(v.theme);
+  for (const i of rowsOf(p).faded) { // bars are drawn over these
+    if (shown(p, i, v)) fade(p, i, v, ink, out, c0, c1, phase);
   }
-  const thin = v.rowHeight < 2; // then most bars have a row of pixels and no inside
-  for (let i = 0; i < p.count; i++) {
-    const start = p.start[i]!;
-    if (start >= last || start + p.length[i]! < first || p.first[i]! > lower || p.first[i]! + p.size[i]! < upper) continue;
-    if (v.mask !== null && v.mask[i] === 0) continue;
-    if (thin && p.size[i] === 1 && (p.flags[i]! & Flag.held) === 0) {
-      thread(p, i, v, tint, out, c0, c1, phase);
-      continue;
-    }
-    const b = boxOf(p, i, v);
-    if (b && b.x0 < c1 && b.x1 > c0) bar(b, p.class[i]!, p.flags[i]!, v, tint, out, c0, c1, phase);
-  }
+  const { apart, pe } = rowsOf(p);
+  const since = v.from + (c0 - 1) * v.perPixel - p.t0; // nothing that ends before it or begins behind the other is drawn
+  const until = v.from + c1 * v.perPixel - p.t0;
+  const thin = v.rowHeight < 2; // then a bar of one PE has a row of pixels, or two, and no inside
+  eachRun(p, since, until, v.top - 1 / v.rowHeight, v.top + (v.height + 1) / v.rowHeight, (i0, i1, run) => {
+    if (!thin) bars(p, i0, i1, v, ink, out, c0, c1, phase);
+    else if (apart[run] && v.mask === null && i1 - i0 > 2 * (c1 - c0)) crowd(p, i0, i1, pe[run]!, v, ink, out, c0, c1, phase);
+    else threads(p, i0, i1, pe[run]!, v, ink, out, c0, c1, phase);
+  });
+}
+
+/** checkers draws what is not fetched yet, which is not free. */
+function checkers(v: Port, out: Uint32Array, x0: number, x1: number, phase: number): void {
+  if (x0 >= x1) return;
+  const checker = pixel(fills[v.theme].job, ground[v.theme], 0.18);
+  const paper = pixel(ground[v.theme], ground[v.theme], 1);
+  const rows = [0, 1].map((odd) => Uint32Array.from({ length: x1 - x0 }, (_, n) => ((((x0 + n + phase) >> 3) + odd) & 1 ? checker : paper)));
+  for (let y = 0; y < v.height; y++) out.set(rows[(y >> 3) & 1]!, y * v.width + x0);
 }
 
 /** reach is how many pixels before its first one an outage fades out whose beginning is not known. */
 const reach = 24;
 
 /** fade draws that an outage began before it was first seen: the fewer points the earlier. */
-function fade(p: Picture, i: number, v: Port, tint: Tint, out: Uint32Array, c0: number, c1: number, phase: number): void {
+function fade(p: Picture, i: number, v: Port, ink: Uint32Array, out: Uint32Array, c0: number, c1: number, phase: number): void {
   const b = boxOf(p, i, { ...v, width: v.width + reach }); // also one that begins to the right of the port
   if (!b) return;
   const x0 = Math.max(c0, b.left - reach);
   const x1 = Math.min(c1, b.left);
-  const color = tint.full[Class.outage]!;
+  const color = solid(ink, Class.outage);
+  const paper = solid(ink, Class.free);
   for (let y = b.y0; y < b.y1; y++) {
     for (let x = x0; x < x1; x++) {
-      if (((((x + phase) * 5 + y * 3) & 7) * reach) / 8 < reach - (b.left - x) && out[y * v.width + x] === tint.paper) out[y * v.width + x] = color;
+      if (((((x + phase) * 5 + y * 3) & 7) * reach) / 8 < reach - (b.left - x) && out[y * v.width + x] === paper) out[y * v.width + x] = color;
     }
   }
 }
 
-/** thread draws a bar of one PE whose row is less than two pixels: what boxOf and bar do together, for the many of them. */
-function thread(p: Picture, i: number, v: Port, tint: Tint, out: Uint32Array, c0: number, c1: number, phase: number): void {
-  const left = (p.t0 + p.start[i]! - v.from) / v.perPixel;
-  const from = Math.floor(left);
-  let to = Math.max(from + 1, Math.floor(left + p.length[i]! / v.perPixel));
-  if (to - from >= 4) to--;
-  const x0 = from < c0 ? c0 : from;
-  const x1 = to > c1 ? c1 : to;
-  if (x0 >= x1) return;
-  const top = (p.first[i]! - v.top) * v.rowHeight;
-  let y0 = Math.round(top);
-  let y1 = Math.max(y0 + 1, Math.round(top + v.rowHeight));
-  if (y0 < 0) y0 = 0;
-  if (y1 > v.height) y1 = v.height;
-  const kind = p.class[i]!;
-  const flags = p.flags[i]!;
-  const color = (flags & Flag.over ? tint.pale : tint.full)[kind === Class.promise && flags & Flag.mine ? 5 : kind]!;
-  for (let y = y0; y < y1; y++) {
-    const row = y * v.width;
-    const end = row + x1;
-    if (kind === Class.degraded) for (let at = row + x0, n = x0 + phase + y; at < end; at++, n++) out[at] = (n & 7) < 2 ? tint.paper : color;
-    else if (kind === Class.outage) for (let at = row + x0, n = x0 + phase; at < end; at++, n++) out[at] = ((n + y) & 7) === 0 || ((n - y) & 7) === 0 ? tint.paper : color;
-    else for (let at = row + x0; at < end; at++) out[at] = color;
+/**
+ * threads draws bars of one run in rows of less than two pixels. Most are of one PE: what boxOf and bar do is done for these together,
+ * with the rows of pixels worked out once for all of them.
+ */
+function threads(p: Picture, i0: number, i1: number, pe: number, v: Port, ink: Uint32Array, out: Uint32Array, c0: number, c1: number, phase: number): void {
+  const { t0, start, length, size, flags } = p;
+  const { from, perPixel, width, mask } = v;
+  const kinds = p.class;
+  const upper = (pe - v.top) * v.rowHeight;
+  const round = Math.round(upper);
+  const y0 = Math.max(0, round);
+  const y1 = Math.min(v.height, Math.max(round + 1, Math.round(upper + v.rowHeight)));
+  for (let i = i0; i < i1; i++) {
+    if (mask !== null && mask[i] === 0) continue;
+    const flag = flags[i]!;
+    if (size[i] !== 1 || flag & (Flag.held | Flag.announced)) {
+      bars(p, i, i + 1, v, ink, out, c0, c1, phase);
+      continue;
+    }
+    const left = (t0 + start[i]! - from) / perPixel;
+    const begin = Math.floor(left);
+    let end = Math.max(begin + 1, Math.floor(left + length[i]! / perPixel));
+    if (end - begin >= 4) end--;
+    const x0 = begin < c0 ? c0 : begin;
+    const x1 = end > c1 ? c1 : end;
+    if (x0 >= x1) continue;
+    const tone = toneOf(kinds[i]!, flag);
+    for (let y = y0; y < y1; y++) {
+      const dots = tone | ((y & 7) << 3);
+      const stop = y * width + x1;
+      for (let at = y * width + x0, n = x0 + phase; at < stop; at++, n++) out[at] = ink[dots | (n & 7)]!;
+    }
+  }
+}
+
+/**
+ * crowd is threads for more bars than there are columns, one over before the next begins: of those that begin in one pixel the
+ * last hides the others, which are passed over.
+ */
+function crowd(p: Picture, i0: number, i1: number, pe: number, v: Port, ink: Uint32Array, out: Uint32Array, c0: number, c1: number, phase: number): void {
+  const { t0, start } = p;
+  const { from, perPixel } = v;
+  const column = (i: number) => Math.floor((t0 + start[i]! - from) / perPixel);
+  for (let i = i0; i < i1; i++) {
+    const x = column(i);
+    let far = 1;
+    while (i + far < i1 && column(i + far) === x) far *= 2;
+    let last = i + (far >> 1); // begins there, and what is far behind does not
+    for (let behind = Math.min(i1, i + far); behind - last > 1; ) {
+      const middle = (last + behind) >>> 1;
+      if (column(middle) === x) last = middle;
+      else behind = middle;
+    }
+    threads(p, last, last + 1, pe, v, ink, out, c0, c1, phase);
+    i = last;
   }
 }
 
 /** phaseOf is where the patterns of a port begin: they move with what they fill. */
 const phaseOf = (v: Port) => (Math.round(v.from / v.perPixel) % 16 + 16) % 16;
 
-interface Tint {
-  full: number[]; // by class; 5 is one's own
-  pale: number[]; // of what is over
-  paper: number;
-}
+const own = 5; // the row of one's own promises behind the classes
 
-function tints(theme: Theme): Tint {
+const inks = new Map<Theme, Uint32Array>();
+
+/** toneOf returns where the pixels of a bar begin in the inks of a theme. */
+const toneOf = (kind: number, flags: number) => ((((kind === Class.promise && flags & Flag.mine ? own : kind) << 1) | (flags & Flag.over ? 1 : 0)) << 6);
+
+/**
+ * inksOf returns what bars are drawn with: for each class, and for what is over of it, the eight rows of eight pixels that
+ * repeat. So a bar of any kind is drawn without asking at each pixel what it is.
+ */
+function inksOf(theme: Theme): Uint32Array {
+  let ink = inks.get(theme);
+  if (ink) return ink;
+  ink = new Uint32Array(toneOf(own + 1, 0));
   const f = fills[theme];
-  const list = [ground[theme], f.promise, f.job, f.degraded, f.outage, f.mine];
-  const shade = (part: number) => list.map((c) => pixel(c, ground[theme], part));
-  return { full: shade(1), pale: shade(0.4), paper: pixel(ground[theme], ground[theme], 1) };
+  const paper = pixel(ground[theme], ground[theme], 1);
+  [ground[theme], f.promise, f.job, f.degraded, f.outage, f.mine].forEach((hue, kind) => {
+    for (const over of [0, Flag.over]) {
+      const color = pixel(hue, ground[theme], over ? 0.4 : 1);
+      for (let y = 0; y < 8; y++) {
+        for (let n = 0; n < 8; n++) ink![toneOf(kind, over) | (y << 3) | n] = (kind === Class.degraded && hatched(n, y)) || (kind === Class.outage && crossed(n, y)) ? paper : color;
+      }
+    }
+  });
+  inks.set(theme, ink);
+  return ink;
 }
 
-function bar(b: Box, kind: number, flags: number, v: Port, tint: Tint, out: Uint32Array, c0: number, c1: number, phase: number): void {
-  const hue = kind === Class.promise && flags & Flag.mine ? 5 : kind;
-  const color = (flags & Flag.over ? tint.pale : tint.full)[hue]!;
+const hatched = (n: number, y: number) => ((n + y) & 7) < 2;
+const crossed = (n: number, y: number) => ((n + y) & 7) === 0 || ((n - y) & 7) === 0;
+
+/** solid returns the colour of a class, without its pattern. */
+const solid = (ink: Uint32Array, kind: number, flags = 0) => ink[toneOf(kind, flags) | 4]!;
+
+/** bars draws bars of any size. */
+function bars(p: Picture, i0: number, i1: number, v: Port, ink: Uint32Array, out: Uint32Array, c0: number, c1: number, phase: number): void {
+  for (let i = i0; i < i1; i++) {
+    if (!shown(p, i, v)) continue;
+    const b = boxOf(p, i, v);
+    if (b && b.x0 < c1 && b.x1 > c0) bar(b, p.class[i]!, p.flags[i]!, v, ink, out, c0, c1, phase);
+  }
+}
+
+function bar(b: Box, kind: number, flags: number, v: Port, ink: Uint32Array, out: Uint32Array, c0: number, c1: number, phase: number): void {
+  const tone = toneOf(kind, flags);
+  const color = solid(ink, kind === Class.promise && flags & Flag.mine ? own : kind, flags);
+  const paper = solid(ink, Class.free);
   const tall = b.y1 - b.y0 >= 5;
   const hollow = (flags & Flag.held) !== 0;
+  const announced = kind === Class.outage && (flags & Flag.announced) !== 0;
+  const plain = kind !== Class.degraded && kind !== Class.outage;
   const x0 = Math.max(b.x0, c0);
   const x1 = Math.min(b.x1, c1);
   for (let y = b.y0; y < b.y1; y++) {
     const row = y * v.width;
     const edge = y === b.y0 || y === b.y1 - 1;
+    if (announced) { // the lines of the hatch alone, so that what is promised there until it is moved can be seen
+      for (let x = x0; x < x1; x++) if (crossed(x + phase, y) || (tall && (edge || x === b.left || x === b.right - 1))) out[row + x] = color;
+      continue;
+    }
     if (hollow) {
       for (let x = x0; x < x1; x++) {
         const rim = edge || x === b.left || x === b.right - 1;
-        out[row + x] = rim ? (((x + phase + y) & 7) < 5 ? color : tint.paper) : tint.paper;
+        out[row + x] = rim && ((x + phase + y) & 7) < 5 ? color : paper;
       }
       continue;
     }
-    out.fill(color, row + x0, row + x1);
-    if (kind === Class.degraded) {
-      for (let x = x0; x < x1; x++) if (((x + phase + y) & 7) < 2) out[row + x] = tint.paper;
-    } else if (kind === Class.outage) {
-      for (let x = x0; x < x1; x++) if (((x + phase + y) & 7) === 0 || ((x + phase - y) & 7) === 0) out[row + x] = tint.paper;
-    }
+    if (plain && x1 - x0 > 24) out.fill(color, row + x0, row + x1);
+    else for (let x = x0, dots = tone | ((y & 7) << 3); x < x1; x++) out[row + x] = ink[dots | ((x + phase) & 7)]!;
     if (tall && flags & Flag.provisional && y === b.y1 - 1) {
-      for (let x = x0; x < x1; x++) if ((x + phase) & 2) out[row + x] = tint.paper;
+      for (let x = x0; x < x1; x++) if ((x + phase) & 2) out[row + x] = paper;
     }
   }
   const notch = b.left + 4; // behind a thick left edge
   if (flags & Flag.active && tall && !hollow && b.right - b.left >= 8 && notch >= x0 && notch < x1) {
-    for (let y = b.y0 + 1; y < b.y1 - 1; y++) out[y * v.width + notch] = tint.paper;
+    for (let y = b.y0 + 1; y < b.y1 - 1; y++) out[y * v.width + notch] = paper;
   }
 }
 
-function rasterCells(p: Picture, cells: Uint8Array, v: Port, out: Uint32Array, c0: number, c1: number): void {
+function rasterCells(p: Picture, cells: Uint8Array, v: Port, out: Uint32Array, c0: number, c1: number, known0: number, known1: number): void {
   const f = fills[v.theme];
   const list = [ground[v.theme], p.own ? f.mine : f.promise, f.job, f.degraded, f.outage];
   const shade = new Uint32Array(256);
   for (let i = 0; i < 256; i++) shade[i] = pixel(list[Math.min(4, i >> 4)]!, ground[v.theme], (i & 15) / 15);
-  const buckets = new Int32Array(c1 - c0);
+  const runs: number[] = []; // columns of one bucket each, as first, end, bucket
   for (let x = c0; x < c1; x++) {
     const bucket = Math.floor((v.from + (x + 0.5) * v.perPixel - p.t0) / p.step);
-    buckets[x - c0] = bucket < 0 || bucket >= p.width ? -1 : bucket;
+    if (bucket < 0 || bucket >= p.width) continue;
+    if (runs.length > 0 && runs[runs.length - 1] === bucket) runs[runs.length - 2] = x + 1;
+    else runs.push(x, x + 1, bucket);
   }
+  const spans = Int32Array.from(runs);
+  const known = known0 <= c0 && known1 >= c1; // no row has a checkerboard of its own
   let drawn = -1; // the row of pixels above and its group: several rows of pixels show one
   let above = -1;
   for (let y = 0; y < v.height; y++) {
     const group = Math.floor((v.top + (y + 0.5) / v.rowHeight - p.lo) / p.group);
     if (group < 0 || group >= p.height) continue;
-    if (group === above && c0 === 0 && c1 === v.width && known(p, v)) {
-      out.copyWithin(y * v.width, drawn * v.width, (drawn + 1) * v.width);
+    const row = y * v.width;
+    if (group === above && known) {
+      out.copyWithin(row + c0, drawn * v.width + c0, drawn * v.width + c1);
       continue;
     }
-    for (let x = c0; x < c1; x++) {
-      const bucket = buckets[x - c0]!;
-      if (bucket < 0) continue;
-      const cell = cells[group * p.width + bucket]!;
-      if (cell !== 0) out[y * v.width + x] = shade[cell]!;
+    const line = group * p.width;
+    for (let k = 0; k < spans.length; k += 3) {
+      const cell = cells[line + spans[k + 2]!]!;
+      if (cell === 0) continue; // free, or not known for a part of it
+      const color = shade[cell]!;
+      for (let at = row + spans[k]!, stop = row + spans[k + 1]!; at < stop; at++) out[at] = color;
     }
     above = group;
     drawn = y;
   }
 }
 
-/** known reports whether a picture has all of a port, so that no row has a checkerboard of its own. */
-const known = (p: Picture, v: Port) => p.t0 <= v.from && p.t0 + p.width * p.step >= v.from + v.width * v.perPixel;
-
 /** hit returns the index of the bar at a point, of several the last drawn; -1 if there is none. */
 export function hit(p: Picture, v: Port, x: number, y: number): number {
-  for (let i = p.count - 1; i >= 0; i--) {
-    if (!shown(p, i, v)) continue;
-    const b = boxOf(p, i, v);
-    if (b && x >= b.x0 && x < b.x1 && y >= b.y0 && y < b.y1) return i;
-  }
-  return -1;
+  let found = -1;
+  const at = v.from - p.t0;
+  eachRun(p, at + (x - 1) * v.perPixel, at + (x + 1) * v.perPixel, v.top + (y - 1.5) / v.rowHeight, v.top + (y + 1.5) / v.rowHeight, (i0, i1) => {
+    for (let i = i0; i < i1; i++) {
+      if (!shown(p, i, v)) continue;
+      const b = boxOf(p, i, v);
+      if (b && x >= b.x0 && x < b.x1 && y >= b.y0 && y < b.y1) found = i;
+    }
+  });
+  return found;
 }
 
 /**

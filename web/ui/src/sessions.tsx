@@ -1,5 +1,6 @@
-import { Badge, Button, Group, Paper, Stack, Text } from '@mantine/core';
+import { Badge, Button, Divider, Group, Paper, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
+import { Accounts } from './accounts.js';
 import { act, type Failure, type Me } from './api.js';
 import { time } from './clock.js';
 import { useGot } from './follow.js';
@@ -28,6 +29,7 @@ export default function Sessions({ me, zone, onEnded }: { me: Me; zone: string; 
   const list = got.value?.sessions ?? [];
   const stamp = (t: string) => <Stamp of={time(at(t), zone)} />;
   return (
+    <Stack gap="md">
     <Stack gap="sm" data-testid="sessions">
       <Text size="sm">{w.about}</Text>
       <Trouble failure={failure} />
@@ -53,6 +55,8 @@ export default function Sessions({ me, zone, onEnded }: { me: Me; zone: string; 
       <Text size="sm" role="status" className="said">{done}</Text>
       {list.some((s) => !s.current) && <Group><End name="" onEnd={() => end(`v1/sessions?user=${encodeURIComponent(me.user)}`, w.endedOthers)} /></Group>}
       <Command line="berth session list" />
+    </Stack>
+    {me.role !== 'viewer' && <><Divider /><Accounts me={me} zone={zone} onEnded={onEnded} /></>}
     </Stack>
   );
 }

@@ -98,6 +98,7 @@ export const text = {
   printed: (page: string, at: string, zone: string) => `Berth, ${page}. Printed at ${at}, ${zone}.`,
   freeNow: (free: number, pes: number) => `${free} of ${pes} PEs free now`,
   provisional: 'PEs not chosen yet',
+  announced: 'Announced outage',
   orEarlier: (when: string) => `${when} or earlier`,
   unplaced: 'no PEs now',
   help: [

@@ -5,7 +5,9 @@ import { aheadOfUTC, length, period, ticks, time } from '../src/clock.js';
 import { filterToSend, maskOf, queryOf } from '../src/filter.js';
 import { fills, ground, pixel, rgb, type Theme } from '../src/palette.js';
 import { parse, type Picture } from '../src/picture.js';
-import { aligned, beside, finer, hit, pan, raster, shifted, type Port } from '../src/raster.js';
+import { aligned, beside, boxOf, finer, hit, pan, raster, shifted, type Port } from '../src/raster.js';
+import { rowsOf } from '../src/rows.js';
+import { plain } from './plain.js';
 import { lanesOf, refused, said, stretchAt } from '../src/starts.js';
 import { frozen, moving, offset, readView, relative, writeView, normal, type View } from '../src/view.js';
 
@@ -80,7 +82,7 @@ test('kinds differ by more than their colour', () => {
     for (let y = 0; y < 20; y++) for (let x = 0; x < 40; x++) text += at(x, y).join() === '255,255,255' ? ' ' : '#';
     return text;
   };
-  const kinds = { promise: {}, job: { class: 2 }, degraded: { class: 3 }, outage: { class: 4 }, held: { flags: 8 }, active: { flags: 16 }, provisional: { flags: 1 } };
+  const kinds = { promise: {}, job: { class: 2 }, degraded: { class: 3 }, outage: { class: 4 }, announced: { class: 4, flags: 128 }, held: { flags: 8 }, active: { flags: 16 }, provisional: { flags: 1 } };
   const all = Object.values(kinds).map(texture);
   assert.equal(new Set(all).size, all.length, 'two kinds have the same shape');
 });
@@ -129,6 +131,69 @@ test('pixels are those that they were: no font, so everywhere the same', () => {
     'light near bars': 'b046617ba26c0b22', 'dark rows bars': 'ce8e7f004f63b796', 'dark rows cells': '9ae768f4f56f4861', 'dark rows none': '107f1f72f1b135cd', 'dark thin bars': '0a242811c5c8a8c9',
     'dark tall bars': '111e8651b376af1e', 'dark near bars': '6bb363b95c0f6365',
   });
+});
+
+test('what is drawn is what the plain rasteriser draws, whatever the picture and the view', () => {
+  let seed = 11;
+  const next = (n: number) => (seed = (seed * 48271) % 2147483647) % n; // Park and Miller
+  const seen = { rows: 0, crowds: 0, mixed: 0, masked: 0, hits: 0, announced: 0, cells: 0 };
+  for (let round = 0; round < 400; round++) {
+    const rows = 1 + next(80);
+    const kind = next(4); // in rows as the service sends them, apart; crowded; one over another; in any order
+    const bars: Bar[] = [];
+    for (let pe = 0; pe < rows; pe++) {
+      let start = next(3000) - 2000;
+      for (let n = kind === 1 ? 40 + next(400) : next(20); n > 0; n--) {
+        const length = 1 + next(kind === 1 ? 30 : 2500);
+        bars.push({ start, length, first: pe, size: kind === 2 && next(5) === 0 ? 1 + next(6) : 1, class: 1 + next(4), flags: kind === 1 ? next(2) * 32 : next(3) === 0 ? next(256) : 0, number: bars.length + 1 });
+        start += kind === 2 ? next(900) : length + next(kind === 1 ? 20 : 900);
+      }
+    }
+    for (let n = kind === 0 ? 0 : next(4); n > 0; n--) bars.push({ start: next(4000), length: 1 + next(5000), first: rows, size: 1 + next(9), flags: 1 });
+    if (kind === 3) bars.sort(() => next(3) - 1);
+    const p: Picture = parse(encode(bars, Array(1 + next(120)).fill(1), rows));
+    if (next(6) === 0) {
+      const group = 1 << next(3);
+      p.cells = Uint8Array.from({ length: p.width * Math.ceil(rows / group) }, () => (next(3) === 0 ? 0 : next(80)));
+      Object.assign(p, { count: 0, group, height: Math.ceil(rows / group), own: next(2) === 0 });
+      seen.cells++;
+    }
+    const mask = next(4) === 0 && !p.cells ? Uint8Array.from({ length: p.count }, () => next(2)) : null;
+    const v = aligned(port({
+      width: 20 + next(120), height: 10 + next(90), from: 1000 + next(4000) - 2000 + next(100) / 7, perPixel: [0.7, 7.5, 60, 97, 240][next(5)]!, top: next(3) === 0 ? next(rows * 8) / 8 : 0,
+      rowHeight: [0.05, 0.4, 0.9, 1, 1.6, 2, 5, 14][next(8)]!, theme: next(2) === 0 ? 'light' : 'dark', mask,
+    }));
+    const [want, got] = [new Uint32Array(v.width * v.height), new Uint32Array(v.width * v.height)];
+    plain(p, v, want);
+    raster(p, v, got);
+    const wrong = got.findIndex((c, at) => c !== want[at]);
+    assert.equal(wrong, -1, `round ${round}: pixel ${wrong % v.width}, ${Math.floor(wrong / v.width)} of ${JSON.stringify({ ...v, mask: mask !== null, kind })}`);
+    const by = next(2 * v.width - 1) - v.width + 1;
+    const there = aligned({ ...v, from: v.from + by * v.perPixel });
+    const part = shifted(v, there);
+    if (part !== null && Number.isInteger(2 * v.perPixel)) { // else an edge that is on a pixel's edge may be rounded to either side
+      pan(p, there, got, part);
+      plain(p, there, want);
+      assert.ok(got.every((c, at) => c === want[at]), `round ${round}: moved by ${by}`);
+    }
+    for (let n = 0; n < 5; n++) {
+      const [x, y] = [next(v.width), next(v.height)];
+      let last = -1;
+      for (let i = 0; i < p.count; i++) {
+        const b = mask && mask[i] === 0 ? null : boxOf(p, i, v);
+        if (b && x >= b.x0 && x < b.x1 && y >= b.y0 && y < b.y1) last = i;
+      }
+      assert.equal(hit(p, v, x, y), last, `round ${round}: at ${x}, ${y}`);
+      if (last >= 0) seen.hits++;
+    }
+    const r = rowsOf(p);
+    seen.rows += r.ascending ? 1 : 0;
+    seen.crowds += r.apart.some((a, n) => a === 1 && r.from[n + 1]! - r.from[n]! > 2 * v.width) ? 1 : 0;
+    seen.mixed += r.most > 1 ? 1 : 0;
+    seen.masked += mask ? 1 : 0;
+    seen.announced += bars.some((b) => b.class === 4 && (b.flags ?? 0) & 128) ? 1 : 0;
+  }
+  for (const [what, n] of Object.entries(seen)) assert.ok(n >= 20, `${what}: ${n} of 400`);
 });
 
 test('what is moved by pixels is what is drawn anew', () => {
