@@ -182,7 +182,7 @@ docs: ## check the links between the documents and run the examples they point t
 	go test -count=1 -run 'Links' ./internal/lint
 	go test -count=1 -run '^Example' ./...
 
-packages: $(NFPM) ## make deb, rpm and tar with an SBOM in out/packages, the same bytes for the same commit
+packages: $(NFPM) ## make deb, rpm, tar and container image with an SBOM in out/packages, the same bytes for the same commit
 	packaging/build.sh $(NFPM)
 
 try-packages: packages ## as root: make the packages twice, the same bytes; install, upgrade and remove deb and rpm in clean chroots of Debian 12 and 13

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes packages of the working tree in out/packages: deb, rpm and tar, with an SBOM. The same commit gives the same
+# Makes packages of the working tree in out/packages: deb, rpm, tar and a container image, with an SBOM. The same commit gives the same
 # bytes. Usage: packaging/build.sh NFPM [ARCH]
 set -eu
 nfpm=$1 arch=${2:-$(go env GOARCH)}
@@ -42,5 +42,6 @@ for kind in deb rpm; do
 done
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -C $stage --transform "s|^\./|berth-$version/|" -cf - . |
 	gzip -9n >$out/berth_${version}_$arch.tar.gz
+go run ./internal/image -arch $arch -version $version -revision $(git rev-parse HEAD) -created $SOURCE_DATE_EPOCH $stage >$out/berth_${version}_$arch.oci.tar
 rm -rf $stage $out/nfpm.yaml $out/berth
 (cd $out && sha256sum berth* >SHA256SUMS && cat SHA256SUMS)

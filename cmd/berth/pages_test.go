@@ -35,6 +35,7 @@ var notRun = map[string]string{
 	"# With an OpenID provider":     "it needs a provider; TestLoggingInWithACode runs the commands with a real one",
 	"# With a certificate":          "it needs a certificate; TestServeTLS makes one",
 	"# With Slurm":                  "it needs a cluster; the commands are run by TestServeSlurm where there is one",
+	"# With podman":                 "it needs a container program; internal/image tests the image",
 	"# With logs of the archive":    "the logs are not ours to ship, and some runs take hours",
 	"# In your own module":          "it needs another Go module and the network",
 	"# In a project of theirs":      "it needs Snakemake or Nextflow, and a workflow of theirs",

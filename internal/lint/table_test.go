@@ -16,6 +16,7 @@ var table = []room{
 	{path: "internal/source"},
 	{path: "internal/lint", imports: []string{"internal/source"}},
 	{path: "internal/sbom"},
+	{path: "internal/image"},
 	{path: "internal/mutants", imports: []string{"internal/source"}},
 	{path: "internal/nearest", pure: true},
 	{path: "internal/wholefile", imports: []string{"."}},
