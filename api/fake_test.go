@@ -161,7 +161,7 @@ func (f *fake) AccountQuotas(_ context.Context, by service.Principal) ([]service
 
 func (f *fake) Usage(_ context.Context, by service.Principal, from, to policy.Month) (used service.UsedSince, looked int, err error) {
 	defer f.lock()()
-	used.List = []service.Used{{User: by.User, Account: "phys", Month: max(from, 2027*12), Reservations: 3, NoShows: 1, Charged: 5400, Held: 7200}}
+	used.List = []service.Used{{User: by.User, Account: "phys", Month: max(from, 2027*12), Reservations: 3, NoShows: 1, Charged: 5400, Held: 7200, Given: service.Given{Promised: 5000, Delivered: 4000, Ran: 3000, Moved: 3, Late: 2, Broken: 1}}}
 	if used.List[0].Month >= to {
 		used.List = nil
 	}

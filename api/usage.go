@@ -43,6 +43,7 @@ func (c *call) usage() error {
 		f.Used[i] = form.Used{
 			User: u.User, Account: u.Account, Month: fmt.Sprintf("%04d-%02d", u.Month/12, u.Month%12+1), Reservations: u.Reservations, NoShows: u.NoShows,
 			Charged: inUnit(policy.InPESeconds, u.Charged), Held: inUnit(policy.InPESeconds, u.Held),
+			Promised: u.Promised, Delivered: u.Delivered, Ran: u.Ran, Moved: u.Moved, Late: u.Late, Broken: u.Broken,
 		}
 	}
 	return c.answer(http.StatusOK, &f)

@@ -86,8 +86,8 @@ func TestBudgetsOverRestartsAndCompaction(t *testing.T) {
 	}
 	january := policy.Month(1970 * 12)
 	want := []service.Used{
-		{User: "ann", Account: "phys", Month: january, Reservations: 3, Charged: 300, Held: 200},
-		{User: "bob", Account: "phys", Month: january, Reservations: 1, NoShows: 1, Charged: 200},
+		{User: "ann", Account: "phys", Month: january, Reservations: 3, Charged: 300, Held: 200, Given: service.Given{Promised: 300, Delivered: 300}},
+		{User: "bob", Account: "phys", Month: january, Reservations: 1, NoShows: 1, Charged: 200, Given: service.Given{Promised: 40, Delivered: 40}},
 	}
 	if got := usage(january, january+1); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("used are %+v, want %+v", got, want)

@@ -198,6 +198,8 @@ type tally struct {
 	owed       []berth.Count // by part
 	there      map[string]bool
 	over       bool
+	ended      berth.Time // when it was over
+	broken     bool       // lost, failed or rejected
 	delivered  Delivered
 }
 
@@ -241,7 +243,7 @@ func (t *tally) take(x *change.Change) {
 			t.allotments[x.Part].End = min(t.allotments[x.Part].End, t.at)
 		}
 	case change.Cancelled, change.Expired, change.NoShow, change.Failed, change.Rejected, change.Lost:
-		t.over = true
+		t.over, t.ended, t.broken = true, t.at, isBroken(x.Kind)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
 	"github.com/berth-hpc/berth/policy"
+	"github.com/berth-hpc/berth/site"
 )
 
 // Used is what the reservations of a user come to that name an account, or none, and start in a month.
@@ -22,6 +23,7 @@ type Used struct {
 	NoShows       int   // of those, given up unused
 	Charged       int64 // PE-seconds for those that are over, by the rule of budgets
 	Held          int64 // of those that are live, as promised
+	Given
 }
 
 // UsedSince is what was used as far back as the records go.
@@ -46,8 +48,8 @@ func (h *Host) Usage(ctx context.Context, by Principal, from, to policy.Month) (
 				return used, looked, err
 			}
 		}
-		u := usage{by: by, from: from, to: to, live: map[string]*berth.Reservation{}, over: map[string]int{}, used: map[Used]*Used{}}
-		n, err := h.usedSince(ctx, &u, begin.Number+1)
+		u := newUsage(by, from, to)
+		n, err := h.usedSince(ctx, u, begin.Number+1)
 		looked += n
 		if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.NotFound {
 			switch {
@@ -78,7 +80,8 @@ func (h *Host) usedSince(ctx context.Context, u *usage, number uint64) (looked i
 		}
 		return nil
 	}
-	u.shadowed = h.shadowed
+	u.shadowed, u.size = h.shadowed, h.pesOf
+	u.managed = func(site string) bool { return h.sites[site] != nil }
 	var decoder record.Decoder
 	for rec, err := range h.options.Journal.Read(ctx, number) {
 		if err != nil {
@@ -97,11 +100,24 @@ func (h *Host) usedSince(ctx context.Context, u *usage, number uint64) (looked i
 		for i := range p.changes {
 			u.note(&p.changes[i])
 		}
+		u.follow(&p)
+	}
+	now := h.Now()
+	for _, r := range u.running {
+		u.ran(r, now)
 	}
 	m.cards.Scan(func(k *card) bool {
-		if k.end == "" && k.promise != nil {
-			u.count(k.promise, func(x *Used, area int64) { x.Held = addArea(x.Held, area) }, berth.Forever)
+		if k.end != "" || k.promise == nil {
+			return true
 		}
+		f := u.live[k.id]
+		if f == nil {
+			if f = u.adopt(k.id); f == nil {
+				return true
+			}
+		}
+		f.Reservation = *k.promise
+		u.count(f, func(x *Used, area int64) { x.Held = addArea(x.Held, area) }, berth.Forever, now)
 		return true
 	})
 	return looked, ctx.Err()
@@ -115,9 +131,30 @@ type usage struct {
 	since    berth.Time
 	known    func(id string) *berth.Reservation // of what was promised before
 	shadowed func(*berth.Request) bool
-	live     map[string]*berth.Reservation
+	managed  func(site string) bool
+	size     func(site string, j *site.Job) berth.Count
+	live     map[string]*reckoned
 	over     map[string]int // parts that have ended, of several
 	used     map[Used]*Used // by user, account and month alone
+	running  map[taskAt]runs
+	done     map[string]counted
+	many     int // of these, which are looked through then
+}
+
+func newUsage(by Principal, from, to policy.Month) *usage {
+	return &usage{
+		by: by, from: from, to: to, live: map[string]*reckoned{}, over: map[string]int{}, used: map[Used]*Used{},
+		running: map[taskAt]runs{}, done: map[string]counted{}, many: fewCounted,
+	}
+}
+
+// begin returns a reservation whose records are read from a time on.
+func (u *usage) begin(r *berth.Reservation, at berth.Time) *reckoned {
+	f := &reckoned{Reservation: r.Clone()}
+	f.given = tally{managed: u.managed, id: r.Request.ID, there: map[string]bool{}, at: at}
+	f.given.promise(f.Allotments)
+	u.live[r.Request.ID] = f
+	return f
 }
 
 // note takes in a change.
@@ -127,8 +164,7 @@ func (u *usage) note(c *change.Change) {
 		u.now = c.Now
 		return
 	case change.Accepted:
-		r := c.Reservation.Clone()
-		u.live[c.ID] = &r
+		u.begin(c.Reservation, u.now)
 		return
 	}
 	r := u.live[c.ID]
@@ -136,6 +172,11 @@ func (u *usage) note(c *change.Change) {
 		if r = u.adopt(c.ID); r == nil {
 			return
 		}
+	}
+	r.given.advance(u.now)
+	r.given.take(c)
+	if c.Kind == change.Moved {
+		r.moved++
 	}
 	until, paid := c.PaidUntil(u.now)
 	switch c.Kind {
@@ -151,8 +192,7 @@ func (u *usage) note(c *change.Change) {
 			r.Terms.Idle = c.Terms.Idle
 		}
 	case change.Lost, change.Failed, change.Rejected, change.Preempted, change.Requeued:
-		u.count(r, func(*Used, int64) {}, 0)
-		delete(u.live, c.ID)
+		u.close(c.ID, u.count(r, func(*Used, int64) {}, 0, u.now))
 	case change.Ended:
 		if u.over[c.ID]++; u.over[c.ID] < len(r.Allotments) {
 			return
@@ -162,23 +202,23 @@ func (u *usage) note(c *change.Change) {
 	if !paid {
 		return
 	}
-	delete(u.live, c.ID)
-	u.count(r, func(x *Used, area int64) {
+	u.close(c.ID, u.count(r, func(x *Used, area int64) {
 		if x.Charged = addArea(x.Charged, area); c.Kind == change.NoShow {
 			x.NoShows++
 		}
-	}, until)
+	}, until, u.now))
 }
 
 // adopt returns a reservation that was promised before the first record, as it was last: what the changes still say of it brings it
-// there. It is nil if there is none that is remembered.
-func (u *usage) adopt(id string) *berth.Reservation {
+// there. It is nil if there is none that is remembered. Its sites count as having had it until the records say otherwise.
+func (u *usage) adopt(id string) *reckoned {
 	known := u.known(id)
 	if known == nil {
 		return nil
 	}
-	r := known.Clone()
+	r := u.begin(known, u.since)
 	for i := range r.Allotments {
+		r.given.there[r.Allotments[i].Resource.Site] = true
 		if r.Allotments[i].End <= u.since {
 			u.over[id]++
 		}
@@ -186,15 +226,17 @@ func (u *usage) adopt(id string) *berth.Reservation {
 	if len(r.Allotments) == 1 {
 		delete(u.over, id)
 	}
-	u.live[id] = &r
-	return &r
+	if start := r.Start(); start < u.since {
+		r.given.delivered.Whole = start
+	}
+	return r
 }
 
-// count adds a reservation, with its area until a time.
-func (u *usage) count(r *berth.Reservation, add func(x *Used, area int64), until berth.Time) {
+// count adds a reservation, with its area until a time and what became of it up to now, and returns where; nil if it is not to be counted.
+func (u *usage) count(r *reckoned, add func(x *Used, area int64), until, now berth.Time) *Used {
 	m := policy.MonthOf(r.Start())
 	if r.Request.IsJob() || m < u.from || m >= u.to || u.shadowed(r.Request) || !u.by.sees(r.Request, r.Allotments, nil) {
-		return
+		return nil
 	}
 	key := Used{User: r.Request.User, Account: r.Request.Account, Month: m}
 	x := u.used[key]
@@ -212,6 +254,8 @@ func (u *usage) count(r *berth.Reservation, add func(x *Used, area int64), until
 		area = addArea(area, r.ChargedIdle())
 	}
 	add(x, area)
+	x.add(r.until(now))
+	return x
 }
 
 // addArea adds PE-seconds that are not negative, with the bound of the sums of the engine, so that none overflows.

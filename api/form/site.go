@@ -218,6 +218,14 @@ type Used struct {
 	NoShows      int     `json:"no_shows"` // of those, given up unused
 	Charged      float64 `json:"charged"`  // PE-hours for those that are over, by the rule of budgets
 	Held         float64 `json:"held"`     // PE-hours of those that are live, as promised
+	// What became of them up to now, in PE-seconds: what was promised for times that have come, what of that the sites had, and
+	// what jobs in the reservations held.
+	Promised  int64 `json:"promised_pe_seconds"`
+	Delivered int64 `json:"delivered_pe_seconds"`
+	Ran       int64 `json:"used_pe_seconds"`
+	Moved     int   `json:"moved"`  // how often one was given another place without being asked
+	Late      int   `json:"late"`   // those that began without all of their PEs
+	Broken    int   `json:"broken"` // those that were lost, failed or were rejected by their site
 }
 
 // Quota is the limits of a user, and what is used of them.
