@@ -56,6 +56,7 @@ var table = []room{
 	{path: "journal/postgres/postgrestest"}, // imported by tests only
 	{path: "forecast", pure: true, imports: []string{"."}},
 	{path: "measure", pure: true, imports: []string{"."}},
+	{path: "chance", pure: true, imports: []string{"."}},
 	{path: "check", pure: true, imports: []string{"."}}, // shares no code with calendar or engine
 	{path: "workload", imports: []string{".", "workflow", "forecast", "internal/stream", "internal/nearest", "internal/hpctime", "internal/bytesize"}},
 	{path: "workflow/flowfile", imports: []string{".", "workflow", "workload", "internal/nearest", "internal/hpctime", "internal/bytesize", "internal/yamltree"}},
@@ -69,7 +70,7 @@ var table = []room{
 	{path: "site/slurm", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "site/hostlist"}},
 	{path: "site/slurm/rest", imports: []string{".", "site/hostlist", "site/slurm"}},
 	{path: "site/slurm/slurmtest"}, // imported by tests only
-	{path: "service", imports: []string{".", "check", "policy", "engine", "engine/change", "internal/wholefile", "internal/wire", "journal", "journal/record", "journal/postgres", "journal/sqlite", "notice", "site", "site/hostlist"}},
+	{path: "service", imports: []string{".", "chance", "check", "policy", "engine", "engine/change", "internal/wholefile", "internal/wire", "journal", "journal/record", "journal/postgres", "journal/sqlite", "notice", "site", "site/hostlist"}},
 	{path: "sites/adapters", imports: []string{".", "engine", "internal/wholefile", "service", "site", "site/local", "site/slurm", "site/slurm/rest", "sites"}},
 	{path: "api/form", imports: []string{"."}},
 	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},
@@ -101,7 +102,7 @@ var table = []room{
 		".", "internal/cputime", "internal/stream", "internal/sweep", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "sim", "internal/chart",
 	}},
 	{path: "cmd/berth", imports: []string{
-		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "check", "sim", "planning", "workflow/flowfile", "workflow/foreign", "scenario", "sites", "sites/adapters", "reproduce", "lab", "advise", "journal", "journal/postgres", "journal/sqlite",
+		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "chance", "check", "sim", "planning", "workflow/flowfile", "workflow/foreign", "scenario", "sites", "sites/adapters", "reproduce", "lab", "advise", "journal", "journal/postgres", "journal/sqlite",
 		"site", "site/hostlist", "site/slurm", "notice", "service", "api", "api/courier", "api/identity", "api/laboratory", "api/token", "api/form", "api/client", "web", "internal/nearest",
 		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize", "internal/wholefile",
 	}},

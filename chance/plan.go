@@ -1,0 +1,77 @@
+package chance
+
+import (
+	"github.com/berth-hpc/berth"
+)
+
+const (
+	// slot is how finely the plan knows time: a quarter of an hour, as short as most requests are.
+	slot = 900
+	// ahead is how far the plan looks beyond what is over; what is booked later is left out.
+	ahead = 400 * 86400 / slot
+	// looks is how many slots of a window are looked at, from its beginning: three weeks.
+	looks = 2016
+)
+
+// plan is how many PE-seconds are booked in each slot, on all pools together: coarser than a
+// calendar, and of the past too.
+type plan struct {
+	pes    int64
+	base   int64 // the slot of the first
+	booked []int64
+}
+
+func slotOf(t berth.Time) int64 { return int64(t) / slot }
+
+// add books npe PEs, or gives back -npe; what is before the first slot or too far beyond now is left out.
+func (p *plan) add(now berth.Time, iv berth.Interval, npe int64) {
+	from, to := max(int64(iv.Start), p.base*slot), min(int64(iv.End), (slotOf(now)+ahead)*slot)
+	for at := from; at < to; {
+		i := at/slot - p.base
+		next := min((at/slot+1)*slot, to)
+		for int64(len(p.booked)) <= i {
+			p.booked = append(p.booked, 0)
+		}
+		p.booked[i] += (next - at) * npe
+		at = next
+	}
+}
+
+// at returns what is booked in a slot.
+func (p *plan) at(s int64) int64 {
+	if i := s - p.base; i >= 0 && i < int64(len(p.booked)) {
+		return p.booked[i]
+	}
+	return 0
+}
+
+// look is what a plan says of a window.
+type look struct {
+	// starts is how many of the slots of the window a request could begin in, and possible in
+	// how many of them it would.
+	starts, possible int64
+	// booked and capacity are PE-seconds in the window.
+	booked, capacity int64
+}
+
+// look looks at the window [from, until) for npe PEs for a duration.
+func (p *plan) look(from, until berth.Time, npe berth.Count, d berth.Duration) look {
+	first := slotOf(from)
+	last := max(min(slotOf(until-1), first+looks-1), first)
+	long := (int64(d) + slot - 1) / slot
+	var l look
+	run := int64(0) // of slots behind one another with enough PEs
+	for s := first; s <= last; s++ {
+		b := min(p.at(s), p.pes*slot)
+		l.booked, l.capacity = l.booked+b, l.capacity+p.pes*slot
+		if run++; b+int64(npe)*slot > p.pes*slot {
+			run = 0
+		}
+		if s-first+1 >= long {
+			if l.starts++; run >= long {
+				l.possible++
+			}
+		}
+	}
+	return l
+}
