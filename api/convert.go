@@ -289,6 +289,17 @@ func offers(list []service.Offer) []form.Offer {
 	return result
 }
 
+func chances(list []service.Chance) []form.Chance {
+	result := make([]form.Chance, len(list))
+	for i := range list {
+		c := &list[i]
+		if result[i] = (form.Chance{Event: string(c.Kind), Later: c.Later}); c.Enough {
+			result[i].Share = &form.Share{Percent: 100 * c.Share, Low: 100 * c.Low, High: 100 * c.High, Cases: c.Sample}
+		}
+	}
+	return result
+}
+
 // decision is the answer to a request.
 func decision(a *service.Answer) form.Answer {
 	r := reservation(&a.Reservation)

@@ -62,7 +62,7 @@ var endpoints = []endpoint{
 	{
 		method: http.MethodPost, path: "/v1/offers", id: "offers", role: service.User, scope: token.ScopeRead,
 		about: "List offers for a request without making it.",
-		body:  object(requestBody), params: []param{mostParam}, status: http.StatusOK, answer: form.Offers{}, do: (*call).offers,
+		body:  object(requestBody), params: offersParams, status: http.StatusOK, answer: form.Offers{}, do: (*call).offers,
 	},
 	{
 		method: http.MethodPost, path: "/v1/rectangles", id: "rectangles", role: service.User, scope: token.ScopeRead,

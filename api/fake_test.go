@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
+	"github.com/berth-hpc/berth/chance"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
@@ -272,6 +273,12 @@ func (f *fake) offer(r berth.Request) []service.Offer {
 		Difference: engine.OfferLater, Request: later, Idle: 77,
 		Allotments: []berth.Allotment{{Resource: berth.PoolID("cm5", "batch"), Start: later.Ready, End: later.Deadline, NPE: v.NPE}},
 	}}}
+}
+
+func (f *fake) Chances(_ context.Context, _ service.Ask, r berth.Request) ([]service.Chance, int, error) {
+	defer f.lock()()
+	known := service.Chance{Question: chance.Question{Kind: chance.Accepted, Later: 3600}, Chance: chance.Chance{Enough: true, Share: 0.75, Low: 0.7, High: 0.8, Sample: int(r.Parts[0].Variants[0].NPE)}}
+	return []service.Chance{known, {Question: chance.Question{Kind: chance.Started, Later: 60}}}, 1000, nil
 }
 
 func (f *fake) Starts(_ context.Context, ask service.Ask, r berth.Request, w service.Window) ([]service.Starts, error) {

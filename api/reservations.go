@@ -115,8 +115,13 @@ const (
 
 var mostParam = param{"most", "How many offers at most; 5 by default.", whole(1, maxOffers)}
 
+var offersParams = []param{
+	mostParam,
+	{"chance", "Whether to tell how probable acceptance is if the request is made in an hour or a day, and that an ordinary job of its size starts in time.", truth()},
+}
+
 func (c *call) offers() error {
-	query, err := c.query([]param{mostParam})
+	query, err := c.query(offersParams)
 	if err != nil {
 		return err
 	}
@@ -128,15 +133,31 @@ func (c *call) offers() error {
 		}
 		most = int(n)
 	}
+	chance := false
+	if text, given := query["chance"]; given {
+		if chance, err = value(text).truth(); err != nil {
+			return berth.Errorf(berth.Invalid, "chance", "%v", err)
+		}
+	}
 	r, a, err := c.asked(requestBody)
 	if err != nil {
 		return err
 	}
-	list, err := c.Offers(c.r.Context(), service.Ask{By: c.by, FromNow: a.fromNow()}, r, most)
+	ask := service.Ask{By: c.by, FromNow: a.fromNow()}
+	list, err := c.Offers(c.r.Context(), ask, r, most)
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, form.Offers{Offers: offers(list)})
+	f := form.Offers{Offers: offers(list)}
+	if chance {
+		list, looked, err := c.Chances(c.r.Context(), ask, r)
+		c.rates.charge(c.asker(), looked/lookedAtOnce)
+		if err != nil {
+			return err
+		}
+		f.Chances = chances(list)
+	}
+	return c.answer(http.StatusOK, f)
 }
 
 var holdBody = body[berth.Duration]{

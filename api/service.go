@@ -31,6 +31,7 @@ type requester interface {
 	Submit(ctx context.Context, ask service.Ask, r berth.Request) (service.Answer, error)
 	SubmitArray(ctx context.Context, ask service.Ask, r berth.Request, parts int) ([]service.Answer, error)
 	Offers(ctx context.Context, ask service.Ask, r berth.Request, most int) ([]service.Offer, error)
+	Chances(ctx context.Context, ask service.Ask, r berth.Request) (list []service.Chance, looked int, err error)
 	Starts(ctx context.Context, ask service.Ask, r berth.Request, w service.Window) ([]service.Starts, error)
 	Recall(ctx context.Context, ask service.Ask, parts int) ([]service.Answer, error)
 	Refuse(ctx context.Context, ask service.Ask, why error) error

@@ -24,13 +24,26 @@ func (c *Client) Request(ctx context.Context, r *form.Request, action Action) (a
 // Offers asks what could be had, at most n offers; 0 is the service's
 // default.
 func (c *Client) Offers(ctx context.Context, r *form.Request, most int) ([]form.Offer, error) {
-	path := "/v1/offers"
-	if most > 0 {
-		path += "?most=" + strconv.Itoa(most)
-	}
-	var answer form.Offers
-	err := c.send(ctx, http.MethodPost, path, Action{}, r, &answer)
+	answer, err := c.offers(ctx, r, most, url.Values{})
 	return answer.Offers, err
+}
+
+// OffersAndChances asks for offers as Offers does, and how probable it is that the request is
+// accepted later, and that an ordinary job of its size starts in time.
+func (c *Client) OffersAndChances(ctx context.Context, r *form.Request, most int) (form.Offers, error) {
+	return c.offers(ctx, r, most, url.Values{"chance": {"true"}})
+}
+
+func (c *Client) offers(ctx context.Context, r *form.Request, most int, query url.Values) (answer form.Offers, err error) {
+	if most > 0 {
+		query.Set("most", strconv.Itoa(most))
+	}
+	path := "/v1/offers"
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	err = c.send(ctx, http.MethodPost, path, Action{}, r, &answer)
+	return answer, err
 }
 
 // Hold asks for what was offered; hold is seconds or form.DefaultHold.

@@ -178,7 +178,26 @@ type Page struct {
 
 // Offers is a list of offers, in the order of their differences.
 type Offers struct {
-	Offers []Offer `json:"offers"`
+	Offers  []Offer  `json:"offers"`
+	Chances []Chance `json:"chances,omitempty"` // if they were asked for
+}
+
+// Chance is how probable something is.
+type Chance struct {
+	// Event is what may happen: "accepted", the request if it is made Later; "moved", a promise for
+	// it; "started", an ordinary job of its size, within Later.
+	Event string         `json:"event"`
+	Later berth.Duration `json:"later"`           // seconds from now
+	Share *Share         `json:"share,omitempty"` // of past cases that looked as promising; missing if too few are known
+}
+
+// Share is in how many of some cases something came true.
+type Share struct {
+	Percent float64 `json:"percent"`
+	// Low and High are the 95 % interval of Percent, if the cases are independent of one another.
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	Cases int     `json:"cases"`
 }
 
 // Rectangles is when a request would be promised: with each start it would hold its PEs

@@ -310,7 +310,7 @@ func (a *app) show(text string) error {
 func (a *app) offersCommand() *cobra.Command {
 	var q *ask
 	var r *remote
-	most := 0
+	most, chance := 0, false
 	cmd := &cobra.Command{
 		Use:     "offers --npe N --duration D --deadline T",
 		Short:   "List offers for a request without making it",
@@ -325,30 +325,37 @@ func (a *app) offersCommand() *cobra.Command {
 			if err := q.missing(cmd); err != nil {
 				return err
 			}
-			return a.offers(cmd, r, &q.Request, most)
+			return a.offers(cmd, r, &q.Request, most, chance)
 		},
 	}
 	q = askFlags(cmd)
 	nameFlag(cmd, &q.Name)
 	cmd.Flags().StringVar(&q.User, "user", "", "in the name of this `USER`, which operators may")
 	cmd.Flags().Var(&whole[int]{&most, 1, 50}, "most", "how many offers at most (default 5)")
+	cmd.Flags().BoolVar(&chance, "chance", false, "tell how probable acceptance is in an hour and in a day, and that an ordinary job starts in time")
 	r = listFlags(cmd)
 	r.offerSiteFlags(cmd)
 	return cmd
 }
 
-func (a *app) offers(cmd *cobra.Command, r *remote, q *form.Request, most int) error {
+func (a *app) offers(cmd *cobra.Command, r *remote, q *form.Request, most int, chance bool) error {
 	ctx, stop, c, err := r.connect(cmd)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	list, err := c.Offers(ctx, q, most)
+	var answer form.Offers
+	if chance {
+		answer, err = c.OffersAndChances(ctx, q, most)
+	} else {
+		answer.Offers, err = c.Offers(ctx, q, most)
+	}
+	list := answer.Offers
 	switch {
 	case err != nil:
 		return err
 	case r.format == "json":
-		if err := printForm(a.stdout, form.Offers{Offers: list}); err != nil {
+		if err := printForm(a.stdout, answer); err != nil {
 			return err
 		}
 	case r.format == "csv":
@@ -356,9 +363,14 @@ func (a *app) offers(cmd *cobra.Command, r *remote, q *form.Request, most int) e
 			return err
 		}
 	case len(list) > 0:
-		return a.show(describeOffers(list, "berth hold"+r.again()))
+		return a.show(describeOffers(list, "berth hold"+r.again()) + describeChances(answer.Chances))
 	default:
 		a.say("refused: nothing like that can be had")
+		if len(answer.Chances) > 0 {
+			if err := a.show(describeChances(answer.Chances)); err != nil {
+				return err
+			}
+		}
 	}
 	if len(list) == 0 {
 		return &exitError{exitRefused}

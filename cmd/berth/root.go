@@ -71,7 +71,7 @@ func (a *app) root() *cobra.Command {
 	// A command that only holds others has no form without one.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.simCommand(), a.generateCommand(), a.checkCommand(), a.planCommand(), a.forecastCommand(), a.journalCommand(), a.manCommand(), a.serveCommand(), shepherdCommand(), a.reproduceCommand(), a.labCommand(), a.adviseCommand(), a.workflowCommand(), a.seriesCommand(), a.versionCommand())
+	root.AddCommand(a.simCommand(), a.generateCommand(), a.checkCommand(), a.planCommand(), a.forecastCommand(), a.journalCommand(), a.manCommand(), a.serveCommand(), shepherdCommand(), a.reproduceCommand(), a.labCommand(), a.adviseCommand(), a.chanceCommand(), a.workflowCommand(), a.seriesCommand(), a.versionCommand())
 	root.AddCommand(a.lifecycleCommands()...)
 	root.InitDefaultCompletionCmd(a.args...)
 	for _, cmd := range append(root.Commands(), root) {

@@ -9,6 +9,7 @@ from .errors import BerthError, Conflict, Denied, Exhausted, Fault, Internal, In
 from .events import Events
 from .forms import (
     Answer,
+    Chance,
     Cost,
     Delivered,
     Event,
@@ -30,6 +31,7 @@ from .forms import (
     Series,
     SeriesAnswer,
     SeriesRequest,
+    Share,
     Task,
     TaskReport,
     TaskToRun,
@@ -44,9 +46,9 @@ from .forms import (
 )
 
 __all__ = [
-    "Answer", "BerthError", "Client", "Conflict", "Cost", "Delivered", "Denied", "Event", "Events", "Exceeded", "Exhausted",
+    "Answer", "BerthError", "Chance", "Client", "Conflict", "Cost", "Delivered", "Denied", "Event", "Events", "Exceeded", "Exhausted",
     "Fault", "Happening", "History", "Internal", "Invalid", "Materialised", "Me", "Measurement", "Nearest", "NotFound",
-    "Occurrence", "Offer", "Outage", "Part", "Place", "Refusal", "Request", "Reservation", "Series", "SeriesAnswer", "SeriesRequest", "Task", "TaskReport", "TaskToRun", "Transfer",
+    "Occurrence", "Offer", "Outage", "Part", "Place", "Refusal", "Request", "Reservation", "Series", "SeriesAnswer", "SeriesRequest", "Share", "Task", "TaskReport", "TaskToRun", "Transfer",
     "Unavailable", "Variant", "Workflow", "WorkflowAnswer", "WorkflowEvent", "WorkflowOffer", "WorkflowRequest",
     "WorkflowStep",
 ]

@@ -10,6 +10,7 @@ from .errors import Invalid
 from .events import Events
 from .forms import (
     Answer,
+    Chance,
     Duration,
     History,
     Hold,
@@ -88,6 +89,10 @@ class Client:
         """List what could be had, at most count offers, without making the request."""
         query = {} if most is None else {"most": most}
         return self._list(Offer, self._call("POST", "/v1/offers", encode(request), query=query), "offers")
+
+    def chances(self, request: Request) -> List[Chance]:
+        """Say how probable it is that the request is accepted later, and that an ordinary job of its size starts in time."""
+        return self._list(Chance, self._call("POST", "/v1/offers", encode(request), query={"most": 1, "chance": "true"}), "chances")
 
     def hold(self, offer: Union[Offer, str], hold: Hold = True, *, key: Optional[str] = None) -> Answer:
         """Hold an offer until it is confirmed or the hold expires."""

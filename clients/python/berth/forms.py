@@ -367,6 +367,28 @@ class Cost:
 
 
 @dataclass
+class Share:
+    """In how many of ``cases`` something came true, with the 95 % interval from ``low`` to ``high``, all in percent."""
+
+    percent: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    cases: int = 0
+
+
+@dataclass
+class Chance:
+    """How probable ``event`` is: "accepted", a request that is made ``later`` seconds from now, or "started", an ordinary job within them.
+
+    Without a ``share`` too few cases are known.
+    """
+
+    event: str = ""
+    later: int = 0
+    share: Optional[Share] = None
+
+
+@dataclass
 class Offer(Place):
     """A place that can be had now, and held under ``id`` until it expires."""
 

@@ -104,8 +104,8 @@ class Forms(Case):
 
     def test_answers(self) -> None:
         schemas = self.document["components"]["schemas"]
-        names = """Answer Delivered Event Exceeded Happening History Materialised Me Nearest Occurrence Offer Outage Place Refusal Reservation
-            Series SeriesAnswer TaskReport Transfer Workflow WorkflowAnswer WorkflowEvent WorkflowOffer WorkflowStep"""
+        names = """Answer Chance Delivered Event Exceeded Happening History Materialised Me Nearest Occurrence Offer Outage Place Refusal Reservation
+            Series SeriesAnswer Share TaskReport Transfer Workflow WorkflowAnswer WorkflowEvent WorkflowOffer WorkflowStep"""
         for name in names.split():
             self.same(getattr(berth, name), schemas[name])
         self.same(berth.Variant, schemas["BerthVariant"])
@@ -163,6 +163,8 @@ class Reservations(Case):
         self.assertEqual(len(offers), 1)
         assert offers[0].cost is not None
         self.assertEqual((offers[0].cost.delayed_jobs, offers[0].cost.complete), (0, True))
+        chances = self.client.chances(far(1))
+        self.assertEqual([(c.event, c.later, c.share) for c in chances[:2]], [("accepted", 3600, None), ("accepted", 86400, None)])
         held = self.client.hold(offers[0], timedelta(minutes=10)).reservation
         assert held is not None
         self.assertEqual((held.state, held.start), ("held", offers[0].start))
