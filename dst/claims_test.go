@@ -25,6 +25,7 @@ type wants struct {
 	software string
 	licences berth.Count
 	qos      string
+	account  string
 }
 
 // The limits of a QOS, for users: how long a reservation may be, and how many there may be.
@@ -230,8 +231,8 @@ func (w *world) claims(list []service.Reservation) error {
 			return fmt.Errorf("%s %s by %s has %d reservations, the last one %s; want %d", c.path, c.body, c.user, have[n], r.ID, c.wants.most+most[n])
 		}
 		q := &r.Request
-		if q.User != c.user || q.NoShow != c.wants.noShow || q.Software != c.wants.software || q.Licences != c.wants.licences || q.QOS != c.wants.qos {
-			return fmt.Errorf("%s of %s has no_show %d, software %q, %d licences and qos %q; %s asked for %s", r.ID, q.User, q.NoShow, q.Software, q.Licences, q.QOS, c.user, c.body)
+		if q.User != c.user || q.NoShow != c.wants.noShow || q.Software != c.wants.software || q.Licences != c.wants.licences || q.QOS != c.wants.qos || q.Account != c.wants.account {
+			return fmt.Errorf("%s of %s has no_show %d, software %q, %d licences, qos %q and account %q; %s asked for %s", r.ID, q.User, q.NoShow, q.Software, q.Licences, q.QOS, q.Account, c.user, c.body)
 		}
 		if r.State == service.Cancelled && !cancelled[r.ID] && !cancelled[whole(r.ID)] {
 			return fmt.Errorf("%s is cancelled, which no client asked for", r.ID)
@@ -299,7 +300,7 @@ func (w *world) turns() error {
 	for i := range list {
 		s, p := &list[i].Series, list[i].Progress
 		switch {
-		case s.Ahead == 0 || list[i].Refused:
+		case s.Ahead == 0 || list[i].Refused || w.before > 0 && !slices.Contains(w.series, s.ID):
 		case p == nil:
 			return fmt.Errorf("series %s is open and has come nowhere", s.ID)
 		case p.Decided < min(s.Due(ago), p.Last):

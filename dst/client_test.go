@@ -116,9 +116,12 @@ func (w *world) answered(l *life, c *call, status int, answer string, wasOver bo
 func (w *world) together(n int) {
 	l := w.life
 	first := len(w.calls)
+	w.group = first
 	w.mu.Lock()
 	for range n {
 		c := w.newCall()
+		w.chargeTo(c)
+		w.moor(c)
 		w.calls = append(w.calls, c)
 	}
 	looked, looks := len(w.looked), w.looks()
@@ -268,6 +271,19 @@ func (w *world) refusedCall(c *call) {
 	}
 	c.body = fmt.Sprintf(`{"name":"c%d","npe":%d,"duration":%d,"deadline":%q,"site":%q%s}`,
 		c.number, 4+rng.IntN(4), length, w.in(length+60+rng.IntN(60)), pick(rng, []string{"open", "quay"}), more)
+}
+
+// moor has a request for some site be for the one that is reached by the adapter for Slurm, now and then.
+func (w *world) moor(c *call) {
+	if !w.plan.has(featureSlurm) || c.wants == nil || w.moors.IntN(3) > 0 || !strings.Contains(c.body, `"site":`) {
+		return
+	}
+	for _, name := range []string{"harbour", "quay", "open"} {
+		if from := fmt.Sprintf(`"site":%q`, name); strings.Contains(c.body, from) {
+			c.body, c.features = strings.Replace(c.body, from, `"site":"pier"`, 1), append(c.features, featureSlurm)
+			return
+		}
+	}
 }
 
 // modification is a change of some fields.

@@ -1,6 +1,7 @@
 package dst
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -85,6 +86,9 @@ func happen(t *testing.T, seed uint64, p *plant, g *ledger) (o outcome) {
 		}
 	}
 	cryptotest.SetGlobalRandom(t, seed)
+	if name := cmp.Or(p.from, planOf(seed).before); name != "" {
+		readGolden(t, name)
+	}
 	defer withoutCollection()()
 	var history []operation
 	synctest.Test(t, func(t *testing.T) {

@@ -41,14 +41,16 @@ var features = []string{
 	featureAhead, featureCost,
 }
 
-// Some features are not drawn like the others: some series are open, and operators have a chance of their own.
+// Some features are not drawn like the others: some series are open, and operators and budgets have chances of their own.
 const (
 	featureOpen        = "open series"
 	featureMaintenance = "maintenance"
+	featureBudget      = "budget"
+	featureSlurm       = "slurm"
 )
 
 // counted are the features of the table.
-var counted = append(slices.Clone(features), featureOpen, featureMaintenance)
+var counted = append(slices.Clone(features), featureOpen, featureMaintenance, featureBudget, featureSlurm)
 
 // What goes wrong. A seed has some of these.
 const (
@@ -83,6 +85,15 @@ var faults = []string{
 	faultPending, faultLead,
 }
 
+// What may befall between lives, drawn by itself: another configuration, and a journal of an earlier version to begin with.
+const (
+	faultConfig  = "other configuration"
+	faultUpgrade = "earlier version"
+)
+
+// befalling are the faults of the table.
+var befalling = append(slices.Clone(faults), faultConfig, faultUpgrade)
+
 // plan is what a seed switches on.
 type plan struct {
 	disk          bool // SQLite on a disk that forgets
@@ -93,6 +104,7 @@ type plan struct {
 	snapshotEvery uint64
 	keep          int
 	giveUp        berth.Duration
+	before        string // the journal of an earlier version that it begins with; empty if there is none
 	on            map[string]bool
 	features      []string
 	faults        []string
@@ -119,6 +131,12 @@ func newPlan(rng *rand.Rand) *plan {
 	p.shared = !p.disk && rng.IntN(4) == 0 || p.on[faultLead]
 	p.disk = p.disk && !p.shared
 	p.on[featureMaintenance] = rng.IntN(4) == 0
+	p.on[featureBudget] = rng.IntN(4) == 0
+	p.on[featureSlurm] = rng.IntN(4) == 0
+	p.on[faultConfig] = rng.IntN(5) == 0
+	if rng.IntN(16) == 0 && !p.shared && !p.disk {
+		p.before, p.on[faultUpgrade] = pick(rng, writtenBefore), true
+	}
 	return p
 }
 
@@ -144,7 +162,7 @@ func (g *ledger) add(l *life) {
 
 // empty returns the cells that nothing has filled.
 func (g *ledger) empty() (cells []string) {
-	for _, fault := range faults {
+	for _, fault := range befalling {
 		for _, feature := range counted {
 			if g.cells[[2]string{feature, fault}] == 0 {
 				cells = append(cells, fault+" × "+feature)
@@ -170,7 +188,7 @@ func (g *ledger) write(w io.Writer) error {
 	}
 	line("lives", "?")
 	line("any", "")
-	for _, fault := range faults {
+	for _, fault := range befalling {
 		line(fault, fault)
 	}
 	return table.Flush()

@@ -12,8 +12,9 @@ import (
 // plant is a planted fault: what stands between the service and its world, and is wrong. The zero value
 // is none.
 type plant struct {
-	less  less // what of the seed is left out
-	whole bool // the trace has every record
+	less  less   // what of the seed is left out
+	from  string // the journal of an earlier version that it begins with, whatever the seed says
+	whole bool   // the trace has every record
 	// shaken has goroutines make way for one another by chance, wherever something takes its time.
 	shaken bool
 	wrap   func(journal.Store) journal.Store

@@ -119,14 +119,15 @@ func (w *world) next(last bool) {
 	}
 }
 
-// within checks what clients know of what is promised by now, where a QOS has limits or what may be promised ahead has.
+// within checks what clients know of what is promised by now, where a QOS or an account has limits or what may be promised ahead has.
 func (w *world) within() {
-	if l := w.life; (w.plan.has(featureLimit) || w.plan.has(featureAhead)) && !l.isDead() {
-		list, err := w.list()
-		if err == nil {
+	if l := w.life; (w.plan.has(featureLimit) || w.plan.has(featureAhead) || w.plan.has(featureBudget)) && !l.isDead() {
+		err := w.budgets()
+		list, failed := w.list()
+		if err == nil && failed == nil {
 			err = w.claims(list)
 		}
-		if err != nil && !l.isDead() {
+		if err = errors.Join(err, failed); err != nil && !l.isDead() {
 			w.fault("%w", err)
 		}
 	}
@@ -303,7 +304,7 @@ func (w *world) settle() {
 	list, err := w.list()
 	if err == nil {
 		w.lookAtAll(list)
-		err = errors.Join(w.watcher.check(list), w.claims(list), w.told(list), w.nothingRuns(list), w.turns())
+		err = errors.Join(w.watcher.check(list), w.claims(list), w.budgets(), w.told(list), w.nothingRuns(list), w.turns())
 	}
 	if err != nil && !l.isDead() {
 		w.fault("%w", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/fake"
+	"github.com/berth-hpc/berth/site/slurm"
 )
 
 const (
@@ -21,7 +22,9 @@ const (
 // port is a managed site, which outlives the service.
 type port struct {
 	name   string
+	kind   string // of its adapter
 	unit   site.Unit
+	cores  berth.Count // of each node
 	layout *site.Layout
 	nodes  []string
 	every  time.Duration
@@ -38,7 +41,7 @@ func (w *world) port(name string, d site.Description, unit site.Unit, binding be
 		w.t.Fatal(err)
 	}
 	w.config.Sites = append(w.config.Sites, s)
-	p := &port{name: name, unit: unit, layout: layout, every: every + time.Duration(7+10*len(w.ports))*time.Millisecond}
+	p := &port{name: name, kind: "fake", cores: d.Nodes[0].Cores, unit: unit, layout: layout, every: every + time.Duration(7+10*len(w.ports))*time.Millisecond}
 	for _, n := range d.Nodes {
 		p.nodes = append(p.nodes, n.Name)
 	}
@@ -50,6 +53,9 @@ func (w *world) port(name string, d site.Description, unit site.Unit, binding be
 
 // adapter is how a life of the service reaches the site.
 func (p *port) adapter(l *life) site.Observer {
+	if p.kind == "slurm" {
+		return slurm.New(slurm.Options{Site: p.name, Zone: "UTC", Exec: slurmctld{&reach{port: p, life: l}}})
+	}
 	one := bySelf{&reach{port: p, life: l}}
 	if p.unit == site.UnitCore {
 		return toldToLaunch{one}

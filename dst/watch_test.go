@@ -59,6 +59,7 @@ func (h *watcher) attach(l *life) {
 		}
 	}()
 	fresh := h.last == ""
+	h.gap = h.gap || fresh && h.w.before > 0 // there is something that no event tells it
 	h.connect()
 	synctest.Wait()
 	if fresh {

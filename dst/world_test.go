@@ -32,16 +32,19 @@ import (
 // world is everything that a seed has happen: a service that lives several times on one journal, the
 // sites that it serves, its clients, and what goes wrong.
 type world struct {
-	t      *testing.T
-	seed   uint64
-	plan   *plan
-	plant  *plant
-	keys   *keyring
-	tokens *token.Store // made in the bubble
-	driver *rand.Rand   // of what happens when
-	reads  *rand.Rand   // of what clients look at
-	config engine.Config
-	ports  []*port
+	t        *testing.T
+	seed     uint64
+	plan     *plan
+	plant    *plant
+	keys     *keyring
+	tokens   *token.Store // made in the bubble
+	driver   *rand.Rand   // of what happens when
+	reads    *rand.Rand   // of what clients look at
+	accounts *rand.Rand   // of what is charged to an account
+	moors    *rand.Rand   // of what goes to the site with Slurm
+	settings *rand.Rand   // of what is configured otherwise
+	config   engine.Config
+	ports    []*port
 
 	kept   keeping
 	offset atomic.Int64 // of the clock of the machine, in nanoseconds
@@ -61,7 +64,10 @@ type world struct {
 	tasked  []string // reservations in which something is to run
 	watcher *watcher
 	hearing []*receiver
-	looked  []*look // in the order in which they were asked
+	looked  []*look          // in the order in which they were asked
+	before  uint64           // the last record of an earlier version; 0 if there is none
+	group   int              // the first of the last group of calls
+	debits  map[string]debit // by reservation, when they were looked at last
 
 	trace  []string // what happened, a line each
 	ledger *ledger
@@ -297,17 +303,31 @@ func (w *world) clock() time.Time { return time.Now().Add(time.Duration(w.offset
 // now is the right time.
 func (w *world) now() berth.Time { return berth.Time(time.Now().Unix()) }
 
+// draws opens the sources of the seed.
+func (w *world) draws() {
+	w.driver, w.reads, w.accounts, w.moors, w.settings = w.draw("driver"), w.draw("reads"), w.draw("accounts"), w.draw("moors"), w.draw("settings")
+}
+
 // newWorld draws what a seed is about.
 func newWorld(t *testing.T, seed uint64, keys *keyring, p *plant, l *ledger) *world {
 	t.Helper()
 	w := &world{t: t, seed: seed, keys: keys, plant: p, ledger: l, offered: map[string]*call{}, made: map[string]*call{}, hearing: newReceivers()}
+	w.plan = planOf(seed)
+	w.plan.leave(p.less)
+	if p.from != "" {
+		w.plan.begin(p.from)
+	}
+	w.draws()
+	if w.plan.has(faultUpgrade) {
+		time.Sleep(time.Until(time.Unix(int64(goldens[w.plan.before].last)+60, 0)))
+	}
+	if w.plan.has(featureBudget) {
+		nearMonth()
+	}
 	var err error
 	if w.tokens, err = token.Open(keys.folder, "operator", w.now()); err != nil {
 		t.Fatal(err)
 	}
-	w.plan = planOf(seed)
-	w.plan.leave(p.less)
-	w.driver, w.reads = w.draw("driver"), w.draw("reads")
 	w.kept = &inMemory{media: newMedia()}
 	if w.plan.disk {
 		w.kept = &onDisk{folder: t.TempDir(), rng: w.draw("disk")}
@@ -326,8 +346,18 @@ func newWorld(t *testing.T, seed uint64, keys *keyring, p *plant, l *ledger) *wo
 	if w.plan.has(featureCost) {
 		w.config.Limits = append(w.config.Limits, gentleLimits()...)
 	}
+	if w.plan.has(featureBudget) {
+		w.config.Limits = append(w.config.Limits, budgetLimits()...)
+	}
 	w.port("harbour", fake.Nodes(4, 4), site.UnitNode, berth.Early)
 	w.port("quay", fake.Nodes(3, 2), site.UnitCore, berth.Late)
+	if w.plan.has(faultUpgrade) {
+		w.upgrade(goldens[w.plan.before])
+	}
+	if w.plan.has(featureSlurm) {
+		w.port("pier", fake.Nodes(3, 4), site.UnitNode, berth.Early)
+		w.ports[len(w.ports)-1].kind = "slurm"
+	}
 	w.watcher = newWatcher(w)
 	return w
 }
@@ -345,6 +375,10 @@ func (w *world) begin(last bool) error {
 		l.meet(faultSlowDisk)
 	}
 	w.life = l
+	w.reconfigure()
+	if w.plan.has(faultUpgrade) {
+		l.meet(faultUpgrade)
+	}
 	store, err := w.kept.open(l)
 	if err != nil {
 		return err
@@ -359,7 +393,7 @@ func (w *world) begin(last bool) error {
 	managers := map[string]service.Manager{}
 	for _, p := range w.ports {
 		managers[p.name] = service.Manager{
-			Kind: "fake", Adapter: p.adapter(l), Layout: p.layout, Every: p.every, Horizon: horizon, GiveUpAfter: w.plan.giveUp,
+			Kind: p.kind, Adapter: p.adapter(l), Layout: p.layout, Every: p.every, Horizon: horizon, GiveUpAfter: w.plan.giveUp,
 		}
 	}
 	var leads func() error

@@ -115,6 +115,13 @@ func (s *Site) Book(b site.Booking) {
 	s.bookings[b.Name] = &booking{Booking: b}
 }
 
+// Bookings returns all reservations by name, whatever befalls calls.
+func (s *Site) Bookings() []site.Booking {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all()
+}
+
 // Unbook takes a reservation away, whosever it is.
 func (s *Site) Unbook(name string) {
 	s.mu.Lock()
