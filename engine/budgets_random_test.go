@@ -23,6 +23,8 @@ type bills struct {
 	// counts returns the holders of a reservation and the pools in which it counts for each.
 	holders func(r *berth.Reservation) []holder
 	has     func(h holder, r *berth.Reservation, pool berth.ResourceID) bool
+	// price returns what some PE-seconds in a pool are charged as.
+	price func(r *berth.Reservation, pool berth.ResourceID, area int64) int64
 }
 
 // note takes in a change.
@@ -80,7 +82,7 @@ func (b *bills) close(x *bill, until berth.Time) {
 func (b *bills) area(h holder, x *bill, until berth.Time) (n int64) {
 	for _, a := range x.Allotments {
 		if end := min(a.End, until); end > a.Start && b.has(h, &x.Reservation, a.Resource) {
-			n += int64(a.NPE) * int64(end-a.Start)
+			n += b.price(&x.Reservation, a.Resource, int64(a.NPE)*int64(end-a.Start))
 		}
 	}
 	return n

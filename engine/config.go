@@ -41,6 +41,8 @@ type Config struct {
 	// Limits are those of users; requests without a user have none. The engine asks
 	// those that concern what is promised.
 	Limits policy.Limits `json:"limits,omitempty"`
+	// Prices are what budgets are charged for PE-hours by place and QOS; nil charges them as they are.
+	Prices policy.Prices `json:"prices,omitempty"`
 	// Unaware makes a batch matcher look at PEs alone, and not at what requests
 	// require, as the ones do with which Tang and Liao compare theirs.
 	Unaware bool `json:"unaware,omitempty"`
@@ -117,7 +119,7 @@ func (c Config) clone() Config {
 		s := &c.Sites[i]
 		s.Pools, s.Partitions, s.Software = slices.Clone(s.Pools), slices.Clone(s.Partitions), slices.Clone(s.Software)
 	}
-	c.Limits, c.Ahead = slices.Clone(c.Limits), slices.Clone(c.Ahead)
+	c.Limits, c.Ahead, c.Prices = slices.Clone(c.Limits), slices.Clone(c.Ahead), slices.Clone(c.Prices)
 	if c.Eager != nil {
 		c.Eager = new(*c.Eager)
 	}
@@ -131,11 +133,11 @@ func (c *Config) resolve() (settings, error) {
 	s := settings{
 		state: state.Config{
 			Sites: c.Sites, Uplink: c.Uplink, Users: c.Users, Form: calendar.Forms[0],
-			Limited: len(c.Limits) > 0 || len(c.Ahead) > 0, Everyone: len(c.Ahead) > 0, NoShows: c.Limits.Has(policy.LimitNoShow), Budgets: c.Limits.HasBudgets(),
+			Limited: len(c.Limits) > 0 || len(c.Ahead) > 0, Everyone: len(c.Ahead) > 0, NoShows: c.Limits.Has(policy.LimitNoShow), Budgets: c.Limits.HasBudgets(), Prices: c.Prices,
 			Accounts: c.Limits.Accounts(), Qualities: c.Limits.Qualities(), Partitions: c.Limits.Partitions(),
 		},
 		rules: place.Rules{
-			Sites: c.Sites, Choice: policy.EarliestFinish, Explain: c.Explain, Eager: c.Eager, Ahead: c.Ahead, Limits: c.Limits, Preempt: c.Preempt,
+			Sites: c.Sites, Choice: policy.EarliestFinish, Explain: c.Explain, Eager: c.Eager, Ahead: c.Ahead, Limits: c.Limits, Prices: c.Prices, Preempt: c.Preempt,
 			Draws: stream.New(c.Seed, "match"),
 		},
 	}
@@ -161,7 +163,7 @@ func (c *Config) resolve() (settings, error) {
 			return s, err
 		}
 	}
-	if err := cmp.Or(c.Limits.Validate(), c.Ahead.Validate()); err != nil {
+	if err := cmp.Or(c.Limits.Validate(), c.Ahead.Validate(), c.Prices.Validate()); err != nil {
 		return s, err
 	}
 	if s.rules.Placement, ok = policy.PlacementNamed(orDefault(c.Place, policy.Placements[0].Name)); !ok {

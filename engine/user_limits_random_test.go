@@ -275,7 +275,8 @@ func TestLimitsHoldWhateverIsAsked(t *testing.T) {
 				Partitions: drawPartitions(t, binding),
 			})
 		}
-		w.config.Limits = drawLimits(t)
+		w.config.Limits, w.config.Prices = drawLimits(t), drawPrices(t)
+		w.bills.price = w.price
 		w.config.Place = policy.Placements[rapid.IntRange(0, len(policy.Placements)-1).Draw(t, "place")].Name
 		var err error
 		if w.e, err = engine.New(w.config); err != nil {

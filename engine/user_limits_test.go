@@ -27,6 +27,7 @@ type overstep struct {
 	request  bool       // a job does not have what is limited
 	now      berth.Time // when it is asked for; what it had was asked for at 0
 	cost     bool       // the limit is on what a promise costs the jobs that wait
+	prices   policy.Prices
 }
 
 // scopesOf are those of what u asks for in an account, with a QOS, in a partition.
@@ -91,6 +92,15 @@ func oversteps() []overstep {
 		{
 			limit: policy.LimitMonthBudget, value: 500, had: []berth.Request{owned("a", 0, 100, 3, 100)}, ask: owned("x", 0, 100, 3, 100), request: true,
 			extended: []berth.Request{owned("x", 0, 100, 3, 100)}, until: 200,
+		},
+		// At these prices everything is charged twice, and would be within the budget else.
+		{
+			limit: policy.LimitBudget, value: 1000, had: []berth.Request{owned("a", 0, 100, 3, 100)}, ask: owned("x", 0, 100, 3, 100), request: true,
+			extended: []berth.Request{owned("x", 0, 100, 3, 100)}, until: 200, prices: policy.Prices{{Partition: "gpu", Factor: 2000}},
+		},
+		{
+			limit: policy.LimitMonthBudget, value: 1000, had: []berth.Request{owned("a", 0, 100, 3, 100)}, ask: owned("x", 0, 100, 3, 100), request: true,
+			extended: []berth.Request{owned("x", 0, 100, 3, 100)}, until: 200, prices: policy.Prices{{Site: "cm5", Factor: 500}, {QOS: "high", Factor: 4000}},
 		},
 		// All ten PEs are used until 30, and by the job that waits for 50 s from then on.
 		{
@@ -289,7 +299,7 @@ func TestEveryLimitInEveryWay(t *testing.T) {
 				fmt.Fprintf(&tables[i], "\n%-28s", way.name)
 			}
 			for _, o := range oversteps() {
-				config.Limits = nil
+				config.Limits, config.Prices = nil, o.prices
 				free := way.try(t, config, &o)
 				for i, scope := range scopesOf() {
 					got := "-"

@@ -10,7 +10,7 @@ import (
 )
 
 // Budgets are PE-seconds that a holder may be charged for in all, or for what starts in one month. A promise is
-// charged in full before it is made; the state says what is charged for what is over. A budget for all
+// charged in full before it is made, at the prices of its place and its QOS; the state says what is charged for what is over. A budget for all
 // time is asked like other limits of PE-seconds. That of a month depends on the start, so it narrows a search as a share does.
 
 // charged returns what a holder is charged for with that many PE-seconds more of a month, or of all.
@@ -29,6 +29,16 @@ func (x *search) charged(a *allowance, m policy.Month, area int64) int64 {
 	return sum
 }
 
+// price returns what some PE-seconds of the request are charged as in a pool.
+func (x *search) price(p *pool, area int64) int64 {
+	return state.RateOf(x.Sites, x.Prices, x.r, p.id).Charge(area)
+}
+
+// priceAt is price of what an allotment takes.
+func (x *search) priceAt(at *berth.Allotment) int64 {
+	return x.price(x.poolOf(at.Resource), berth.Area(at.NPE, at.End.Sub(at.Start)))
+}
+
 // keeps returns the PE-seconds that are charged for what is placed again beside those of its new place: what it was foreseen to leave idle.
 func (x *search) keeps() int64 {
 	if x.again == nil {
@@ -37,8 +47,12 @@ func (x *search) keeps() int64 {
 	return x.again.ChargedIdle()
 }
 
-// overBudget says that a holder may not be charged for that many PE-seconds more whenever it starts, nil if it may.
+// overBudget says that a holder may not be charged for that many PE-seconds more whenever it starts, nil if it may. What costs
+// nothing is within every budget.
 func (x *search) overBudget(a *allowance, area int64) *berth.Exceeded {
+	if area == 0 {
+		return nil
+	}
 	area = state.AddCharges(area, x.keeps())
 	if over := a.exceeds(policy.LimitBudget, x.charged(a, policy.Always, area)); over != nil {
 		return over
@@ -48,6 +62,9 @@ func (x *search) overBudget(a *allowance, area int64) *berth.Exceeded {
 
 // overLonger says that a holder may not be charged for that many PE-seconds more of a reservation that lasts longer, nil if it may.
 func (f *Finder) overLonger(a *allowance, d *state.Entry, area int64) *berth.Exceeded {
+	if area == 0 {
+		return nil
+	}
 	if over := a.exceeds(policy.LimitBudget, f.charged(a, policy.Always, area)); over != nil {
 		return over
 	}
@@ -66,7 +83,7 @@ func (f *Finder) OverIdle(r *berth.Request, at []berth.Allotment, idle int64, lo
 		area := int64(0)
 		for i := range at {
 			if x.in(f.poolOf(at[i].Resource), &a) {
-				area = state.AddCharges(area, berth.Area(at[i].NPE, at[i].End.Sub(at[i].Start)))
+				area = state.AddCharges(area, x.priceAt(&at[i]))
 			}
 		}
 		if area == 0 {
@@ -102,6 +119,9 @@ func (x *search) hasMonths(p *pool) bool {
 
 // monthFrom returns the first start from a time on in a month whose budgets leave an area in a pool; Forever if none does.
 func (x *search) monthFrom(p *pool, area int64, start berth.Time) berth.Time {
+	if area == 0 {
+		return start
+	}
 	area = state.AddCharges(area, x.keeps())
 	for i := 0; i < len(x.allowed); i++ {
 		a := &x.allowed[i]
@@ -123,7 +143,7 @@ func (x *search) monthBeyond(found []berth.Allotment) (berth.ResourceID, *berth.
 		a, area, id := &x.allowed[i], int64(0), found[0].Resource
 		for k := range found {
 			if x.in(x.poolOf(found[k].Resource), a) {
-				area, id = state.AddCharges(area, berth.Area(found[k].NPE, found[k].End.Sub(found[k].Start))), found[k].Resource
+				area, id = state.AddCharges(area, x.priceAt(&found[k])), found[k].Resource
 			}
 		}
 		if area == 0 {
@@ -146,19 +166,30 @@ func (x *search) monthBeyond(found []berth.Allotment) (berth.ResourceID, *berth.
 	return berth.ResourceID{}, nil
 }
 
-// overMonths says that tasks come to more than a budget leaves in the month in which they start, nil if they do not.
-func (f *Finder) overMonths(a *allowance, tasks []*berth.Allotment) *berth.Exceeded {
+// overAlways says that tasks which are charged as much together come to more than a budget for all time leaves, nil if they do not.
+func (f *Finder) overAlways(a *allowance, charge int64) *berth.Exceeded {
+	if charge == 0 {
+		return nil
+	}
+	return a.exceeds(policy.LimitBudget, f.charged(a, policy.Always, charge))
+}
+
+// overMonths says that tasks, which are charged as much each, come to more than a budget leaves in the month in which they start, nil if they do not.
+func (f *Finder) overMonths(a *allowance, tasks []*berth.Allotment, charges []int64) *berth.Exceeded {
 	if _, limited := a.Limit(policy.LimitMonthBudget); !limited {
 		return nil
 	}
 	areas := map[policy.Month]int64{}
 	var months []policy.Month
-	for _, task := range tasks {
+	for i, task := range tasks {
 		m := policy.MonthOf(task.Start)
+		if charges[i] == 0 {
+			continue
+		}
 		if areas[m] == 0 {
 			months = append(months, m)
 		}
-		areas[m] = state.AddCharges(areas[m], berth.Area(task.NPE, task.End.Sub(task.Start)))
+		areas[m] = state.AddCharges(areas[m], charges[i])
 	}
 	slices.Sort(months)
 	for _, m := range months {
@@ -174,6 +205,7 @@ func (f *Finder) overMonths(a *allowance, tasks []*berth.Allotment) *berth.Excee
 func (f *Finder) overTry(at *TaskPlace, vacant []*state.Entry) *berth.Exceeded {
 	a := &at.Place.Allotments[0]
 	x, area := f.search(&at.Request, nil), berth.Area(a.NPE, a.End.Sub(a.Start))
+	charge := x.priceAt(a)
 	x.vacant = vacant
 	for _, of := range f.allowances(&at.Request) {
 		if !x.in(f.poolOf(a.Resource), &of) {
@@ -188,8 +220,8 @@ func (f *Finder) overTry(at *TaskPlace, vacant []*state.Entry) *berth.Exceeded {
 		if over := cmp.Or(
 			of.exceeds(policy.LimitLength, int64(a.End.Sub(a.Start))),
 			of.exceeds(policy.LimitPESeconds, has),
-			of.exceeds(policy.LimitBudget, x.charged(&of, policy.Always, area)),
-			of.exceeds(policy.LimitMonthBudget, x.charged(&of, policy.MonthOf(a.Start), area)),
+			of.exceeds(policy.LimitBudget, x.charged(&of, policy.Always, charge)),
+			of.exceeds(policy.LimitMonthBudget, x.charged(&of, policy.MonthOf(a.Start), charge)),
 		); over != nil {
 			return over
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/internal/state"
+	"github.com/berth-hpc/berth/policy"
 )
 
 // coallocate finds the earliest common start of several parts, all or none.
@@ -55,9 +56,9 @@ func (x *search) overGroup() *berth.Refusal {
 	if x.over != nil {
 		return x.over
 	}
-	areas := make([]int64, len(x.allowed))
+	areas, charges := make([]int64, len(x.allowed)), make([]int64, len(x.allowed))
 	for part := range x.r.Parts {
-		if refusal := x.least(part, areas); refusal != nil {
+		if refusal := x.least(part, areas, charges); refusal != nil {
 			return refusal
 		}
 	}
@@ -65,7 +66,7 @@ func (x *search) overGroup() *berth.Refusal {
 		a := &x.allowed[i]
 		over := x.overArea(a, areas[i])
 		if over == nil {
-			over = x.overBudget(a, areas[i])
+			over = x.overBudget(a, charges[i])
 		}
 		if over != nil {
 			return &berth.Refusal{Reason: berth.Quota, Wanted: fewest(x.variants(0)), Exceeded: over}
@@ -74,10 +75,11 @@ func (x *search) overGroup() *berth.Refusal {
 	return nil
 }
 
-// least adds the least area that a part takes of each holder in any pool that could serve it,
+// least adds the least area that a part takes of each holder in any pool that could serve it, and the least that is charged for it,
 // or returns the refusal of the limit that it exceeds in all of them.
-func (x *search) least(part int, areas []int64) (refusal *berth.Refusal) {
+func (x *search) least(part int, areas, charges []int64) (refusal *berth.Refusal) {
 	least := slices.Repeat([]int64{int64(berth.Endless)}, len(areas))
+	cheapest := slices.Clone(least)
 	allowed := false
 	for i := range x.pools {
 		p := &x.pools[i]
@@ -92,7 +94,8 @@ func (x *search) least(part int, areas []int64) (refusal *berth.Refusal) {
 			if no := x.limited(p, v); no == nil {
 				allowed = true
 				for i := range least {
-					least[i] = min(least[i], x.areaOf(&x.allowed[i], p, v))
+					least[i] = min(least[i], x.areaOf(&x.allowed[i], policy.LimitPESeconds, p, v))
+					cheapest[i] = min(cheapest[i], x.areaOf(&x.allowed[i], policy.LimitBudget, p, v))
 				}
 			} else if refusal == nil || no.Wanted < refusal.Wanted {
 				refusal = no
@@ -104,16 +107,20 @@ func (x *search) least(part int, areas []int64) (refusal *berth.Refusal) {
 	}
 	for i := range least {
 		areas[i] = berth.AddAreas(areas[i], least[i])
+		charges[i] = state.AddCharges(charges[i], cheapest[i])
 	}
 	return nil
 }
 
-// areaOf returns how many PE-seconds of a holder a variant takes in a pool.
-func (x *search) areaOf(a *allowance, p *pool, v berth.Variant) int64 {
-	if !x.in(p, a) {
+// areaOf returns how many PE-seconds of a holder a variant takes in a pool, or is charged for where a budget is meant.
+func (x *search) areaOf(a *allowance, limit policy.LimitName, p *pool, v berth.Variant) int64 {
+	switch {
+	case !x.in(p, a):
 		return 0
+	case limit == policy.LimitPESeconds:
+		return v.Area()
 	}
-	return v.Area()
+	return x.price(p, v.Area())
 }
 
 // noRoomBeside is the refusal of a part that finds no room beside the others, in

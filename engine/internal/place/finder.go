@@ -29,6 +29,7 @@ type Rules struct {
 	Eager     *policy.Eager
 	Ahead     policy.Ahead
 	Limits    policy.Limits
+	Prices    policy.Prices
 	Staging   Staging
 	Preempt   bool          // running jobs are no obstacle
 	Draws     stream.Stream // of the match

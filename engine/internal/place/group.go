@@ -121,11 +121,12 @@ func (g *group) limitAreas() {
 			case policy.LimitBudget:
 				of.left -= g.charged(a, policy.Always, g.keeps())
 			}
+			of.left = max(of.left, 0) // what takes nothing is within it
 			for part := len(g.shapes) - 1; part >= 0; part-- {
 				least := int64(berth.Endless)
 				for k := range g.shapes[part] {
 					s := &g.shapes[part][k]
-					least = min(least, g.areaOf(a, s.pool, s.variant))
+					least = min(least, g.areaOf(a, name, s.pool, s.variant))
 				}
 				of.least[part] = berth.AddAreas(of.least[part+1], least)
 			}
@@ -141,7 +142,7 @@ func (g *group) limitMonth(start berth.Time) {
 			m := policy.MonthOf(start)
 			charged := g.state.Charged(of.of, m)
 			most, _ := of.Limit(of.name)
-			if of.left = most - state.AddCharges(charged, g.keeps()); charged > 0 {
+			if of.left = max(most-state.AddCharges(charged, g.keeps()), 0); charged > 0 {
 				g.stocked, g.search.bound = min(g.stocked, (m+1).Start()), true
 			}
 		}
@@ -330,7 +331,7 @@ func (g *group) choose(start berth.Time) bool {
 // what is chosen and the least that the parts after it take.
 func (g *group) withinArea(part int, s *shape) bool {
 	for i := range g.areas {
-		if of := &g.areas[i]; berth.AddAreas(of.chosen, berth.AddAreas(g.areaOf(of.allowance, s.pool, s.variant), of.least[part+1])) > of.left {
+		if of := &g.areas[i]; berth.AddAreas(of.chosen, berth.AddAreas(g.areaOf(of.allowance, of.name, s.pool, s.variant), of.least[part+1])) > of.left {
 			return false
 		}
 	}
@@ -342,7 +343,7 @@ func (g *group) withinAreas() bool {
 	for i := range g.areas {
 		of, area := &g.areas[i], int64(0)
 		for k := range g.chosen {
-			area = berth.AddAreas(area, g.areaOf(of.allowance, g.chosen[k].pool, g.chosen[k].variant))
+			area = berth.AddAreas(area, g.areaOf(of.allowance, of.name, g.chosen[k].pool, g.chosen[k].variant))
 		}
 		if area > of.left {
 			return false
@@ -354,7 +355,7 @@ func (g *group) withinAreas() bool {
 // takeArea counts a shape as chosen, or no longer.
 func (g *group) takeArea(s *shape, sign int64) {
 	for i := range g.areas {
-		g.areas[i].chosen += sign * g.areaOf(g.areas[i].allowance, s.pool, s.variant)
+		g.areas[i].chosen += sign * g.areaOf(g.areas[i].allowance, g.areas[i].name, s.pool, s.variant)
 	}
 }
 

@@ -292,7 +292,7 @@ func (x *search) overIn(p *pool, a *allowance, v berth.Variant) *berth.Exceeded 
 	if over := x.overArea(a, v.Area()); over != nil {
 		return over
 	}
-	return x.overBudget(a, v.Area())
+	return x.overBudget(a, x.price(p, v.Area()))
 }
 
 // exceedsShare says that some PEs are more than a share at a time. Where less may be promised the further ahead it is, part of
@@ -525,7 +525,7 @@ func (f *Finder) overExtension(d *state.Entry, until berth.Time, role string, yi
 			over = x.overArea(a, berth.Area(held.NPE, until.Sub(held.End)))
 		}
 		if over == nil && !r.IsJob() {
-			over = x.overLonger(a, d, berth.Area(held.NPE, until.Sub(held.End)))
+			over = x.overLonger(a, d, x.price(p, berth.Area(held.NPE, until.Sub(held.Start)))-x.price(p, berth.Area(held.NPE, held.End.Sub(held.Start))))
 		}
 		if most, limited := x.shareOf(p, a); over == nil && limited && !r.IsJob() {
 			from := max(held.End, f.state.Now())

@@ -226,7 +226,7 @@ func (x *search) takesFor(p *pool, takes []take, s *share, v berth.Variant) []ta
 		takes = append(slices.Clip(takes), take{share: s, n: v.NPE})
 	}
 	if x.hasMonths(p) {
-		takes = append(slices.Clip(takes), take{budgets: p, area: v.Area()})
+		takes = append(slices.Clip(takes), take{budgets: p, area: x.price(p, v.Area())})
 	}
 	return takes
 }

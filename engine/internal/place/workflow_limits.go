@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine/internal/state"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -119,13 +120,16 @@ func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []sear
 	var tasks []*berth.Allotment // those of the holder
 	var names []string
 	of := map[berth.ResourceID]*search{}
-	area := int64(0)
+	area, charge := int64(0), int64(0)
+	var charges []int64
 	for i := range plan.Tasks {
 		place := &plan.Tasks[i].Place.Allotments[0]
 		if x := &searches[i]; x.in(f.poolOf(place.Resource), a) {
 			tasks, of[place.Resource] = append(tasks, place), x
 			names = append(names, plan.Tasks[i].Request.Task.Task)
 			area = berth.AddAreas(area, berth.Area(place.NPE, place.End.Sub(place.Start)))
+			charges = append(charges, x.priceAt(place))
+			charge = state.AddCharges(charge, charges[len(charges)-1])
 		}
 	}
 	if len(tasks) == 0 {
@@ -137,8 +141,8 @@ func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []sear
 		a.exceeds(policy.LimitReservations, int64(f.state.Open(a.of)+n)),
 		a.exceeds(policy.LimitActive, int64(usage.Reservations+n)),
 		a.exceeds(policy.LimitPESeconds, berth.AddAreas(usage.PESeconds, area)),
-		a.exceeds(policy.LimitBudget, f.charged(a, policy.Always, area)),
-		f.overMonths(a, tasks),
+		f.overAlways(a, charge),
+		f.overMonths(a, tasks, charges),
 		f.overNoShow(a),
 	)
 	wanted, resource, name := berth.Count(1), tasks[0].Resource, "" // of the task that is beyond it by itself

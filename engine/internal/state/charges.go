@@ -77,13 +77,13 @@ func (o debts) add(h Holder, m policy.Month, n int64) {
 }
 
 // chargeOf returns what a reservation is charged to a holder if its PEs are held until a time: those of its
-// parts that count for the holder from their start to that time, or to their end if that is earlier, and what
+// parts that count for the holder from their start to that time, or to their end if that is earlier, at their prices, and what
 // it was foreseen to leave idle in front of it.
 func (l *ledger) chargeOf(h Holder, e *Entry, until berth.Time) (n int64) {
 	for i := range e.r.Allotments {
 		a := &e.r.Allotments[i]
 		if end := min(a.End, until); end > a.Start && l.holding.has(h, e.r.Request, a.Resource) {
-			n = AddCharges(n, berth.Area(a.NPE, end.Sub(a.Start)))
+			n = AddCharges(n, RateOf(l.holding.sites, l.holding.prices, e.r.Request, a.Resource).Charge(berth.Area(a.NPE, end.Sub(a.Start))))
 		}
 	}
 	if n > 0 {

@@ -98,11 +98,12 @@ type holding struct {
 	sites                           []berth.Site
 	accounts, qualities, partitions []string // policy.Every stands for all
 	everyone                        bool
+	prices                          policy.Prices
 	list                            []Holder // scratch space of beside
 }
 
 func newHolding(config *Config) holding {
-	return holding{sites: config.Sites, accounts: config.Accounts, qualities: config.Qualities, partitions: config.Partitions, everyone: config.Everyone}
+	return holding{sites: config.Sites, accounts: config.Accounts, qualities: config.Qualities, partitions: config.Partitions, everyone: config.Everyone, prices: config.Prices}
 }
 
 // named returns those holders that a request names beside its user: its owner, its account and its QOS.
@@ -146,13 +147,25 @@ func (g *holding) has(h Holder, r *berth.Request, pool berth.ResourceID) bool {
 // partition returns the name of the partition that takes a request in a pool, "" if none
 // does.
 func (g *holding) partition(r *berth.Request, pool berth.ResourceID) string {
-	for i := range g.sites {
-		if g.sites[i].Name != pool.Site {
+	return partitionOf(g.sites, r, pool)
+}
+
+func partitionOf(sites []berth.Site, r *berth.Request, pool berth.ResourceID) string {
+	for i := range sites {
+		if sites[i].Name != pool.Site {
 			continue
 		}
-		if p, _ := g.sites[i].PartitionOf(pool.Name, r.Partition, false); p != nil {
+		if p, _ := sites[i].PartitionOf(pool.Name, r.Partition, false); p != nil {
 			return p.Name
 		}
 	}
 	return ""
+}
+
+// RateOf returns what a request is charged for a PE-second in a pool.
+func RateOf(sites []berth.Site, prices policy.Prices, r *berth.Request, pool berth.ResourceID) policy.Rate {
+	if len(prices) == 0 {
+		return policy.FullRate
+	}
+	return prices.Of(pool.Site, partitionOf(sites, r, pool), r.QOS)
 }

@@ -30,6 +30,7 @@ type Config struct {
 	// them with policy.Every. NoShows says that what goes unused is counted.
 	Limited, NoShows                bool
 	Budgets                         bool // what holders are charged for is kept
+	Prices                          policy.Prices
 	Everyone                        bool // what all have together is kept too
 	Accounts, Qualities, Partitions []string
 }
