@@ -53,7 +53,7 @@ func reservation(r *service.Reservation) form.Reservation {
 		m := &r.Sites[i]
 		f.Sites = append(f.Sites, form.Materialised{Site: m.Site, Name: string(m.Name), Made: m.Made, Trouble: m.Trouble})
 	}
-	f.Created, f.Changed = form.TimeOf(r.Created), form.TimeOf(r.Changed)
+	f.Created, f.Changed, f.Charge = form.TimeOf(r.Created), form.TimeOf(r.Changed), r.Charge
 	return f
 }
 
@@ -284,6 +284,7 @@ func offers(list []service.Offer) []form.Offer {
 		if c := o.Cost; c != nil {
 			f.Cost = &form.Cost{Delayed: c.Delayed, DelaySum: c.Sum, DelayLargest: c.Largest, IdlePESeconds: c.Idle, Jobs: c.Followed, Complete: c.Complete}
 		}
+		f.Charge = o.Charge
 		places(&f.Place, &f.Parts, o.Allotments)
 	}
 	return result

@@ -152,6 +152,10 @@ func (f *fake) SharedQuotas(context.Context, service.Principal) ([]service.Share
 	return []service.SharedQuota{{Account: "phys", Limits: f.allowed}, {QOS: "high"}, {Partition: "gpu"}}, f.fails
 }
 
+func (f *fake) OwnProjects(context.Context, string) (service.OwnProjects, error) {
+	return service.OwnProjects{}, f.fails
+}
+
 func (f *fake) AccountQuotas(_ context.Context, by service.Principal) ([]service.SharedQuota, error) {
 	defer f.lock()()
 	if by.User != "alice" {

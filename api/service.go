@@ -88,6 +88,7 @@ type watcher interface {
 	SharedQuotas(ctx context.Context, by service.Principal) ([]service.SharedQuota, error)
 	Usage(ctx context.Context, by service.Principal, from, to policy.Month) (used service.UsedSince, looked int, err error)
 	AccountQuotas(ctx context.Context, by service.Principal) ([]service.SharedQuota, error)
+	OwnProjects(ctx context.Context, user string) (service.OwnProjects, error)
 	Quotas(ctx context.Context, by service.Principal, of []service.Principal) ([]service.Quota, error)
 	Occupied(ctx context.Context, by service.Principal) iter.Seq2[service.Occupied, error]
 	Users(ctx context.Context, by service.Principal) ([]string, error)

@@ -21,6 +21,11 @@ func (c *call) answerMe(status int) error {
 	if c.token.Expires != 0 {
 		me.Expires = form.TimeOf(c.token.Expires)
 	}
+	own, err := c.OwnProjects(c.r.Context(), c.by.User)
+	if err != nil {
+		return err
+	}
+	me.Accounts, me.DefaultAccount = own.Accounts, own.Default
 	return c.answer(status, me)
 }
 

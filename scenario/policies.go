@@ -41,7 +41,7 @@ const (
 // the others are off, whatever else it says of them; requirements and limits cannot be.
 func admitFrom(file *sites.File, config *engine.Config) {
 	p := &file.Policies
-	config.Limits = file.Limits
+	config.Limits, config.Prices = file.Limits, file.Prices
 	uses := func(name string) bool { return len(p.Admit) == 0 || slices.Contains(p.Admit, name) }
 	if p.Eager != nil && uses(admitEager) {
 		config.Eager = &policy.Eager{

@@ -172,7 +172,8 @@ func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok b
 		Name: site.NameOf(k.name, r.Request.ID, r.Generation), Start: r.Start(),
 		Partition: r.Request.Partition,
 	}
-	share(&w.Reservation, r.Request)
+	_, gated := k.manager.Adapter.(site.Gate)
+	share(&w.Reservation, r.Request, gated)
 	if name := r.Request.Software; r.Request.Licences > 0 && slices.ContainsFunc(counts, func(l site.Licence) bool { return l.Name == name }) {
 		w.Licences = []site.Licence{{Name: name, Count: r.Request.Licences}}
 	}

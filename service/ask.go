@@ -536,6 +536,7 @@ func (h *Host) Get(_ context.Context, by Principal, id string) (Reservation, err
 		return Reservation{}, noReservation(id)
 	}
 	r := k.find()
+	r.charge(m.config)
 	return h.named(&r), nil
 }
 
@@ -558,6 +559,7 @@ func (h *Host) List(ctx context.Context, by Principal, f Filter) (list []Reserva
 		looked++
 		if k.id > f.After && k.seenBy(by) && !h.shadowed(k.request) && f.chooses(k) {
 			r := k.find()
+			r.charge(m.config)
 			list = append(list, h.named(&r))
 		}
 		return len(list) < limit && (looked%1024 != 0 || ctx.Err() == nil)
@@ -569,14 +571,25 @@ func (h *Host) List(ctx context.Context, by Principal, f Filter) (list []Reserva
 type found struct {
 	Reservation
 	generation uint64 // of the promise, 0 if there is none
+	idle       int64  // what budgets are charged for being left idle
 }
 
 func (k *card) find() found {
 	f := found{Reservation: k.view()}
 	if k.promise != nil {
-		f.generation = k.promise.Generation
+		f.generation, f.idle = k.promise.Generation, k.promise.ChargedIdle()
 	}
 	return f
+}
+
+// charge adds what budgets are charged for it by a configuration, with what it was foreseen to leave idle.
+func (f *found) charge(config *engine.Config) {
+	if f.State.Over() || f.Charge != nil {
+		return
+	}
+	if f.Charge = chargeBy(config, &f.Request, f.Allotments); f.Charge != nil && *f.Charge > 0 {
+		f.Charge = new(addArea(*f.Charge, f.idle))
+	}
 }
 
 // named adds the names of nodes, and how far a promise is real at its sites.

@@ -30,6 +30,8 @@ type Options struct {
 	// OwnerOf returns the owner of a service account, which is a user of its own otherwise: what it asks for counts to the owner's
 	// limits too, and both wait for one turn. It returns "" of any other name; nil is no service accounts.
 	OwnerOf func(user string) string
+	// Projects says which accounts users may name.
+	Projects Projects
 	// Keep is how many requests that are over are remembered; 0 is 100,000.
 	Keep int
 	// SnapshotEvery is after how many records a snapshot is taken; 0 is 200,000.
@@ -110,6 +112,7 @@ type Host struct {
 	evading      []string              // ids of questions that were decided anew, and are to be placed elsewhere; of the loop
 	proposals    map[string]*proposal  // by id; of the loop
 	underway     map[keyName]*underway // of the loop
+	accounting   accounting
 	bounded      bounded
 	proposed     uint64          // how many proposals there were; of the loop
 	handing      map[string]bool // tasks of workflows that are being handed in; of the loop
@@ -181,7 +184,7 @@ func newHost(options Options, core *Core) *Host {
 	h := &Host{
 		options: options, log: options.Log, core: core,
 		line: newLine(), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
-		undecided: map[string][]waiting{}, questions: map[string]*question{}, proposals: map[string]*proposal{}, underway: map[keyName]*underway{}, bounded: newBounded(), offers: newOffers(), hearers: newHearers(core.position.Number), counts: newCounts(),
+		undecided: map[string][]waiting{}, questions: map[string]*question{}, proposals: map[string]*proposal{}, underway: map[keyName]*underway{}, bounded: newBounded(), offers: newOffers(core), hearers: newHearers(core.position.Number), counts: newCounts(),
 		sites: map[string]*keeper{}, handing: map[string]bool{}, flows: make(chan struct{}, 1), planner: newPlanner(),
 	}
 	h.timekeeper = newTimekeeper(&options, core.engine.Now())

@@ -103,7 +103,7 @@ func (h *Host) SharedQuotas(ctx context.Context, by Principal) ([]SharedQuota, e
 	})
 }
 
-// AccountQuotas returns the limits of those accounts that have any and that requests of the principal have named which
+// AccountQuotas returns the limits of those accounts that have any and that requests of the principal may name, where there are projects, or have named which
 // are live or remembered, as they count now for all who use them: for who is limited to sites none. Cost: O(requests that
 // are live or remembered), beside the loop.
 func (h *Host) AccountQuotas(ctx context.Context, by Principal) ([]SharedQuota, error) {
@@ -114,7 +114,11 @@ func (h *Host) AccountQuotas(ctx context.Context, by Principal) ([]SharedQuota, 
 	if err != nil {
 		return nil, err
 	}
-	var names []string
+	own, err := h.OwnProjects(ctx, by.User)
+	if err != nil {
+		return nil, err
+	}
+	names := own.Accounts
 	m.cards.Scan(func(k *card) bool {
 		if name := k.request.Account; k.request.User == by.User && name != "" && !slices.Contains(names, name) {
 			names = append(names, name)

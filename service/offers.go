@@ -25,6 +25,8 @@ const (
 type offers struct {
 	known map[string]named
 	order []string // by time
+	// charge returns what budgets are charged for an offer, nil where there are no prices.
+	charge func(r *berth.Request, at []berth.Allotment) *int64
 }
 
 type named struct {
@@ -34,7 +36,17 @@ type named struct {
 	id      string // of the reservation that it was taken as; empty until then, and after a refusal
 }
 
-func newOffers() offers { return offers{known: map[string]named{}} }
+func newOffers(core *Core) offers {
+	return offers{known: map[string]named{}, charge: func(r *berth.Request, at []berth.Allotment) *int64 { return chargeBy(&core.config, r, at) }}
+}
+
+// chargeBy returns what budgets are charged for a request at some places by a configuration, nil if it has no prices.
+func chargeBy(config *engine.Config, r *berth.Request, at []berth.Allotment) *int64 {
+	if len(config.Prices) == 0 || r.IsJob() || len(at) == 0 {
+		return nil
+	}
+	return new(config.Charge(r, at, berth.Forever))
+}
 
 // name gives names to offers made to a user.
 func (o *offers) name(now berth.Time, user string, list []engine.Offer) []Offer {
@@ -48,7 +60,7 @@ func (o *offers) name(now berth.Time, user string, list []engine.Offer) []Offer 
 	_, _ = rand.Read(random) // never fails
 	for i := range list {
 		id := hex.EncodeToString(random[bytes*i : bytes*(i+1)])
-		result[i] = Offer{ID: id, Expires: now.Add(offerLife), Offer: list[i]}
+		result[i] = Offer{ID: id, Expires: now.Add(offerLife), Offer: list[i], Charge: o.charge(&list[i].Request, list[i].Allotments)}
 		o.known[result[i].ID] = named{request: &result[i].Request, user: user, expires: result[i].Expires}
 		o.order = append(o.order, result[i].ID)
 	}

@@ -14,6 +14,9 @@ import (
 // or Unavailable, and names the partition, if no site is left. It runs beside the loop,
 // since it may ask sites; one that cannot be asked is left in, for it decides itself.
 func (h *Host) admit(ctx context.Context, r *berth.Request) error {
+	if err := h.inProject(ctx, r.User, &r.Account); err != nil {
+		return err
+	}
 	var open []string
 	var first error
 	asked := func(name string) bool {

@@ -19,9 +19,10 @@ func sameSharing(a, b *berth.Request) bool {
 	return a.Account == b.Account && a.Group == b.Group && slices.Equal(slices.Sorted(slices.Values(a.Users)), slices.Sorted(slices.Values(b.Users)))
 }
 
-// share says who may use a reservation: the user of its request and those they share it with.
-func share(w *site.Reservation, r *berth.Request) {
-	if r.Account != "" {
+// share says who may use a reservation: the user of its request and those they share it with, in its account where the site knows
+// accounts.
+func share(w *site.Reservation, r *berth.Request, accounts bool) {
+	if r.Account != "" && accounts {
 		w.Accounts = []string{r.Account}
 	}
 	switch {
@@ -116,7 +117,11 @@ func (k *keeper) entry(r *berth.Request) *site.Entry {
 func (h *Host) gated(ctx context.Context, k *keeper, p *site.Partition, r *berth.Request, trim bool) error {
 	gate, has := k.manager.Adapter.(site.Gate)
 	if !has {
-		if !r.Alone() {
+		named := r.Sharing
+		if h.options.Projects.restricts() { // then it says to whom it is charged, here as well
+			named.Account = ""
+		}
+		if !named.Alone() {
 			if r.QOS != "" {
 				return berth.Errorf(berth.Invalid, "qos", "site %s knows no QOS; leave it out, or name another site", k.name)
 			}

@@ -48,6 +48,9 @@ func (h *Host) Starts(ctx context.Context, ask Ask, r berth.Request, w Window) (
 	if err := h.mayAsk(&ask, &r); err != nil {
 		return nil, err
 	}
+	if err := h.inProject(ctx, r.User, &r.Account); err != nil {
+		return nil, err
+	}
 	if r.ID == "" {
 		r.ID = "starts"
 	}

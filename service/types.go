@@ -90,6 +90,8 @@ type Reservation struct {
 	Sites   []Materialised `json:"sites,omitempty"`
 	Created berth.Time     `json:"created"`
 	Changed berth.Time     `json:"changed"`
+	// Charge is the PE-seconds that budgets are charged for it as promised, nil where there are no prices and for what is over.
+	Charge *int64 `json:"-"`
 }
 
 // lacksPEs reports whether a reservation that runs has fewer PEs than promised. It stays
@@ -122,6 +124,8 @@ type Offer struct {
 	ID      string     `json:"id"`
 	Expires berth.Time `json:"expires"` // the name means nothing after that
 	engine.Offer
+	// Charge is the PE-seconds that budgets are charged for it, nil where there are no prices.
+	Charge *int64 `json:"charge,omitempty"`
 	// Cost is what it would cost the ordinary jobs; nil where that was not foreseen.
 	Cost *engine.Cost `json:"cost,omitempty"`
 }

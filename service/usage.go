@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
@@ -80,7 +81,7 @@ func (h *Host) usedSince(ctx context.Context, u *usage, number uint64) (looked i
 		}
 		return nil
 	}
-	u.shadowed, u.size = h.shadowed, h.pesOf
+	u.shadowed, u.size, u.config = h.shadowed, h.pesOf, m.config
 	u.managed = func(site string) bool { return h.sites[site] != nil }
 	var decoder record.Decoder
 	for rec, err := range h.options.Journal.Read(ctx, number) {
@@ -97,6 +98,9 @@ func (h *Host) usedSince(ctx context.Context, u *usage, number uint64) (looked i
 		if err != nil {
 			return looked, err
 		}
+		if p.in.config != nil { // what is over is charged at the prices of its time
+			u.config = p.in.config
+		}
 		for i := range p.changes {
 			u.note(&p.changes[i])
 		}
@@ -106,6 +110,7 @@ func (h *Host) usedSince(ctx context.Context, u *usage, number uint64) (looked i
 	for _, r := range u.running {
 		u.ran(r, now)
 	}
+	u.config = m.config
 	m.cards.Scan(func(k *card) bool {
 		if k.end != "" || k.promise == nil {
 			return true
@@ -131,6 +136,7 @@ type usage struct {
 	since    berth.Time
 	known    func(id string) *berth.Reservation // of what was promised before
 	shadowed func(*berth.Request) bool
+	config   *engine.Config // in force at the time
 	managed  func(site string) bool
 	size     func(site string, j *site.Job) berth.Count
 	live     map[string]*reckoned
@@ -244,16 +250,11 @@ func (u *usage) count(r *reckoned, add func(x *Used, area int64), until, now ber
 		x = &Used{User: key.User, Account: key.Account, Month: m}
 		u.used[key] = x
 	}
-	area := int64(0)
-	for i := range r.Allotments {
-		if a := &r.Allotments[i]; min(a.End, until) > a.Start {
-			area = addArea(area, berth.Area(a.NPE, min(a.End, until).Sub(a.Start)))
-		}
+	charge := u.config.Charge(r.Request, r.Allotments, until)
+	if x.Reservations++; charge > 0 {
+		charge = addArea(charge, r.ChargedIdle())
 	}
-	if x.Reservations++; area > 0 {
-		area = addArea(area, r.ChargedIdle())
-	}
-	add(x, area)
+	add(x, charge)
 	x.add(r.until(now))
 	return x
 }

@@ -148,6 +148,13 @@ type Gate interface {
 	Admits(ctx context.Context, partition *Partition, entry *Entry) (Admission, error)
 }
 
+// Accountant is a site whose accounting knows who may use which account.
+type Accountant interface {
+	// Accounts returns the accounts of a user, the default one first; none if the site has no accounting or does not know the user.
+	// A failure is one to try again after, whatever its kind.
+	Accounts(ctx context.Context, user string) ([]string, error)
+}
+
 // Entry is what a user wants to do in a partition: to run one job, of one of the shapes.
 type Entry struct {
 	User string

@@ -20,7 +20,9 @@ type File struct {
 	Users    []berth.User // in the order of the file
 	Policies Policies
 	Limits   policy.Limits // in the order of the file
-	Access   []Access      // likewise; who is in none of them may use every site
+	Prices   policy.Prices // likewise
+	Projects Projects
+	Access   []Access // likewise; who is in none of them may use every site
 	// Adapters says how sites are reached that describe themselves, by name. Such
 	// a site has no pools here.
 	Adapters map[string]Adapter

@@ -39,6 +39,8 @@ func (r *reader) file(v *value) {
 		key{"users", "", r.users},
 		key{"policies", "", r.policies},
 		key{"limits", "", r.limits},
+		key{"prices", "", r.prices},
+		key{"projects", "", r.projects},
 		key{"service", "", r.service},
 	)
 	if transfers != nil {

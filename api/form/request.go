@@ -90,6 +90,8 @@ type Reservation struct {
 	Sites     []Materialised `json:"sites,omitempty"`
 	Created   Time           `json:"created,omitzero"`
 	Changed   Time           `json:"changed,omitzero"`
+	// Charge is the PE-seconds that budgets are charged for it as promised; nil where there are no prices, and in events and answers to a request.
+	Charge *int64 `json:"charged_pe_seconds,omitempty"`
 }
 
 // Transfer is when data are moved, as it is expected.
@@ -136,6 +138,8 @@ type Offer struct {
 	Parts         []Place `json:"parts,omitempty"`
 	IdlePESeconds int64   `json:"idle_pe_seconds"` // that it would leave idle around it
 	Cost          *Cost   `json:"cost,omitempty"`  // to the ordinary jobs; nil where it was not foreseen
+	// Charge is the PE-seconds that budgets are charged for it; nil where there are no prices.
+	Charge *int64 `json:"charged_pe_seconds,omitempty"`
 }
 
 // Cost is what a promise would cost the ordinary jobs that wait or run now, if no further job

@@ -183,6 +183,9 @@ type Me struct {
 	// Scopes are what this token is good for within its role; all if there are none.
 	Scopes  []string `json:"scopes,omitempty"`
 	Expires Time     `json:"expires,omitzero"` // from when on the token is worthless
+	// Accounts are the only ones that requests of the user may name, where the service has projects; DefaultAccount is that of requests that name none.
+	Accounts       []string `json:"accounts,omitempty"`
+	DefaultAccount string   `json:"default_account,omitempty"`
 }
 
 // Quotas is the limits of some users.

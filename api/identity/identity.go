@@ -38,7 +38,7 @@ type Caller struct {
 	// Body is the SHA-256 of the body that the credential is for; BodyBound says that there is one.
 	Body      [32]byte
 	BodyBound bool
-	// Groups are those at the OpenID provider to which roles refer, ordered; nil in other ways.
+	// Groups are those at the OpenID provider to which roles and projects refer, ordered; nil in other ways.
 	Groups []string
 }
 
@@ -118,6 +118,19 @@ func (w *Ways) OnMachine(ctx context.Context, name string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// GroupsOf returns the groups of an account of the machine, none if there is no such account. The error is of code Unavailable if that
+// cannot be known now.
+func (w *Ways) GroupsOf(ctx context.Context, name string) ([]string, error) {
+	if w == nil || w.Accounts == nil {
+		return nil, nil
+	}
+	account, err := w.Accounts.ByName(ctx, name)
+	if e, is := errors.AsType[*berth.Error](err); is && e.Code == berth.Denied {
+		return nil, nil
+	}
+	return account.Groups, err
 }
 
 // Member returns a user who was identified by an OpenID provider before, in those groups, as the roles are now.

@@ -63,6 +63,7 @@ type ProviderOptions struct {
 	Scopes       []string // empty is openid and profile
 	User, Groups string   // claims; empty are preferred_username and groups
 	Roles        Roles    // by names and groups at the provider
+	Projects     []string // groups that are members of projects
 	Skew         berth.Duration
 	CAFile       string // authorities of the provider; empty is those of the machine
 }
@@ -533,9 +534,9 @@ func (p *Provider) named(name string, groups []string) (Caller, error) {
 	return Caller{User: name, Role: role, Way: OIDC, Groups: p.counting(groups)}, nil
 }
 
-// counting returns those of some groups to which the roles refer, ordered: the others need not be kept.
+// counting returns those of some groups to which the roles and the projects refer, ordered: the others need not be kept.
 func (p *Provider) counting(groups []string) []string {
-	var list []string
+	list := slices.DeleteFunc(slices.Clone(p.o.Projects), func(g string) bool { return !slices.Contains(groups, g) })
 	for i := range p.o.Roles.Rules {
 		for _, g := range p.o.Roles.Rules[i].Groups {
 			if slices.Contains(groups, g) {

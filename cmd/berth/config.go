@@ -32,6 +32,7 @@ type setup struct {
 	keep              int
 	keepHistory       berth.Duration
 	access            []service.Access
+	projects          service.Projects
 	metricsToken      bool
 	noticesTo         []netip.Prefix
 	relay             *courier.Relay // nil if no notices are sent by e-mail
@@ -146,6 +147,10 @@ func (s *setup) fromFile(cmd *cobra.Command, file *sites.File) (listens bool) {
 	}
 	for _, row := range file.Access {
 		s.access = append(s.access, service.Access{Scope: row.Scope, Sites: service.NewSiteSet(row.Sites)})
+	}
+	s.projects = service.Projects{From: file.Projects.From, Open: file.Projects.Open}
+	for _, p := range file.Projects.Accounts {
+		s.projects.List = append(s.projects.List, service.Project{Account: p.Account, Users: p.Users, Groups: p.Groups, DefaultFor: p.DefaultFor})
 	}
 	maps.Copy(s.adapters, file.Adapters)
 	for _, t := range file.Transfers {

@@ -56,7 +56,7 @@ func (s *setup) identify(in *sites.Service) (err error) {
 	if o := in.OIDC; o != nil {
 		k.oidc, err = identity.NewProvider(identity.ProviderOptions{
 			Issuer: o.Issuer, Name: o.Name, Client: o.Client, SecretFile: o.Secret, DeviceClient: o.DeviceClient, Audiences: o.Audiences, Scopes: o.Scopes,
-			User: o.User, Groups: o.Groups, Roles: identity.Roles{Rules: rulesOf(o.Roles), Default: roleOf(o.DefaultRole)}, Skew: o.Skew, CAFile: o.CA,
+			User: o.User, Groups: o.Groups, Roles: identity.Roles{Rules: rulesOf(o.Roles), Default: roleOf(o.DefaultRole)}, Skew: o.Skew, CAFile: o.CA, Projects: s.projects.GroupNames(),
 		})
 	}
 	return err
@@ -190,6 +190,12 @@ node of the same site. Only the first has to be carried.`,
 			}
 			if len(me.Scopes) > 0 {
 				text += ", to " + strings.Join(me.Scopes, ", ") + " alone"
+			}
+			if len(me.Accounts) > 0 {
+				text += ", in " + strings.Join(me.Accounts, ", ")
+				if len(me.Accounts) > 1 {
+					text += " (" + me.DefaultAccount + " by default)"
+				}
 			}
 			if me.Expires != 0 {
 				text += ", until " + localTime(me.Expires)

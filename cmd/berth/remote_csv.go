@@ -77,9 +77,13 @@ func offerRows(w io.Writer, list []form.Offer) error {
 	for i := range list {
 		o := &list[i]
 		row := append([]string{o.ID, timeCell(o.Expires), o.Difference}, placeCells(&o.Place)...)
-		rows[i] = append(append(row, strconv.FormatInt(o.IdlePESeconds, 10)), costCells(o.Cost)...)
+		charge := ""
+		if o.Charge != nil {
+			charge = strconv.FormatInt(*o.Charge, 10)
+		}
+		rows[i] = append(append(append(row, strconv.FormatInt(o.IdlePESeconds, 10)), costCells(o.Cost)...), charge)
 	}
-	return printRows(w, slices.Concat([]string{"id", "expires", "difference"}, placeColumns, []string{"idle_pe_seconds"}, costColumns), rows)
+	return printRows(w, slices.Concat([]string{"id", "expires", "difference"}, placeColumns, []string{"idle_pe_seconds"}, costColumns, []string{"charged_pe_seconds"}), rows)
 }
 
 // costColumns are the columns of what an offer costs the ordinary jobs.

@@ -119,6 +119,9 @@ func describeReservation(r *form.Reservation) string {
 	if r.Data != nil {
 		f.add("data moved by", localTime(r.Data.End))
 	}
+	if r.Charge != nil {
+		f.add("charged PE-hours", peHours(*r.Charge))
+	}
 	f.add("missing PEs", strconv.Itoa(int(r.Missing)))
 	for i := range r.Sites {
 		s := &r.Sites[i]
@@ -159,12 +162,20 @@ func placeFacts(f *facts, p *form.Place) {
 func describeOffers(offers []form.Offer, hold string) string {
 	now := time.Now()
 	out := newTable("offers" + timesAt(now))
-	out.AppendHeader(table.Row{"offer", "what", "PEs", "site", "start", "end", "duration", "idle PE-seconds"})
+	header := table.Row{"offer", "what", "PEs", "site", "start", "end", "duration", "idle PE-seconds"}
+	if offers[0].Charge != nil {
+		header = append(header, "charged PE-hours")
+	}
+	out.AppendHeader(header)
 	for i := range offers {
 		o := &offers[i]
-		out.AppendRow(table.Row{
+		row := table.Row{
 			i + 1, strings.ReplaceAll(o.Difference, "_", " "), o.NPE, where(&o.Place), shortTime(o.Start, now), endAfter(o.Start, o.End, now), lasting(o.Duration), o.IdlePESeconds,
-		})
+		}
+		if o.Charge != nil {
+			row = append(row, peHours(*o.Charge))
+		}
+		out.AppendRow(row)
 	}
 	var text strings.Builder
 	text.WriteString(out.Render() + "\n\n" + describeCosts(offers))

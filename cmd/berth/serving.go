@@ -149,6 +149,8 @@ func (s *serving) lead(ctx context.Context, l *leading) (_ *leading, err error) 
 	}
 	options := s.options(l.store)
 	options.Managers, options.OwnerOf = l.managed.Managers, l.tokens.OwnerOf
+	options.Projects = s.projects
+	options.Projects.Directory = &api.Directory{Tokens: l.tokens, Identity: s.known.ways(), Now: func() berth.Time { return l.host.Now() }}
 	if isShared {
 		options.Leads = shared.Leads
 	}

@@ -175,6 +175,31 @@ func (s *Site) associations(ctx context.Context, partition *site.Partition, e *s
 	return own, "", nil
 }
 
+// Accounts asks the accounting database for the accounts of a user in this cluster, unless Slurm has none. What was heard in the last
+// seconds is not asked again. Cost: a command.
+func (s *Site) Accounts(ctx context.Context, user string) ([]string, error) {
+	settings, err := s.lastSettings(ctx)
+	if err != nil || !site.ValidUser(user) || !strings.HasSuffix(settings["AccountingStorageType"], "/slurmdbd") {
+		return nil, err
+	}
+	out, err := s.recall(ctx, "sacctmgr", "--noheader", "--parsable2", "--readonly", "show", "user", "name="+user, "withassoc", "format=User,DefaultAccount,Cluster,Account")
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for line := range strings.Lines(out) {
+		row := strings.Split(strings.TrimSpace(line), "|")
+		if len(row) < 4 || row[0] != user || row[2] != settings["ClusterName"] || row[3] == "" || slices.Contains(list, row[3]) {
+			continue
+		}
+		if list = append(list, row[3]); row[3] == row[1] {
+			slices.Reverse(list) // which brings it to the front
+			slices.Sort(list[1:])
+		}
+	}
+	return list, nil
+}
+
 // allowed reports whether a name is in a list of those allowed or, where there is none, in
 // none of those denied.
 func allowed(name string, only, but []string) bool {

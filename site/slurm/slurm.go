@@ -74,6 +74,7 @@ var (
 	_ site.Carrier    = (*Site)(nil)
 	_ site.Drainer    = (*Site)(nil)
 	_ site.Gate       = (*Site)(nil)
+	_ site.Accountant = (*Site)(nil)
 	_ site.Doctor     = (*Site)(nil)
 )
 

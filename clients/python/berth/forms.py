@@ -235,6 +235,8 @@ class Me:
     sites: List[str] = field(default_factory=list)
     scopes: List[str] = field(default_factory=list)
     expires: Optional[datetime] = None
+    accounts: List[str] = field(default_factory=list)
+    default_account: str = ""
 
 
 @dataclass
@@ -349,6 +351,7 @@ class Reservation(Place):
     sites: List[Materialised] = field(default_factory=list)
     created: Optional[datetime] = None
     changed: Optional[datetime] = None
+    charged_pe_seconds: Optional[int] = None
 
 
 @dataclass
@@ -398,6 +401,7 @@ class Offer(Place):
     parts: List[Place] = field(default_factory=list)
     idle_pe_seconds: int = 0
     cost: Optional[Cost] = None
+    charged_pe_seconds: Optional[int] = None
 
 
 @dataclass

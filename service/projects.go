@@ -1,0 +1,194 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/site"
+)
+
+// Projects says which accounts users may name. The zero value restricts nothing.
+type Projects struct {
+	List []Project
+	// From are managed sites whose accounting knows accounts of users, beside the list.
+	From []string
+	// Open lets everyone name accounts that are not listed, and users of no project name none.
+	Open bool
+	// Directory says of whom names are, and in which groups they are; nil knows of none.
+	Directory Directory
+}
+
+// Project is an account with its members. The first account of a user is that of requests that name none, unless another one is
+// DefaultFor them.
+type Project struct {
+	Account       string
+	Users, Groups []string
+	DefaultFor    []string
+}
+
+// Directory knows users.
+type Directory interface {
+	// Person returns for whom a user acts: the owner of a service account, else the user.
+	Person(user string) string
+	// Groups returns the groups of a person on the machine and at the OpenID provider. The error is of code Unavailable if they
+	// cannot be known now.
+	Groups(ctx context.Context, person string) ([]string, error)
+}
+
+// OwnProjects is the accounts of a user.
+type OwnProjects struct {
+	Accounts []string // by name; nil if the service restricts nothing
+	Default  string   // of requests that name none
+}
+
+// restricts reports whether it matters who is in which project.
+func (p *Projects) restricts() bool { return len(p.List)+len(p.From) > 0 }
+
+// listed reports whether an account has members.
+func (p *Projects) listed(account string) bool {
+	return slices.ContainsFunc(p.List, func(one Project) bool { return one.Account == account })
+}
+
+// of returns the accounts of a user who acts for a person in some groups: their own before those of the person.
+func (p *Projects) of(user, person string, groups []string) (own OwnProjects) {
+	rank := 0
+	for i := range p.List {
+		one := &p.List[i]
+		r := 0
+		take := func(is bool, as int) {
+			if is {
+				r = max(r, as)
+			}
+		}
+		member := slices.Contains(one.Users, user) || slices.Contains(one.Users, person) ||
+			slices.ContainsFunc(one.Groups, func(g string) bool { return slices.Contains(groups, g) })
+		take(member, 1)
+		take(member && slices.Contains(one.DefaultFor, person), 2)
+		take(slices.Contains(one.Users, user) && user != person, 3)
+		take(member && slices.Contains(one.DefaultFor, user), 4)
+		if !member {
+			continue
+		}
+		if own.Accounts = append(own.Accounts, one.Account); r > rank {
+			own.Default, rank = one.Account, r
+		}
+	}
+	return own
+}
+
+// hasGroups reports whether groups are members of projects.
+func (p *Projects) hasGroups() bool {
+	return slices.ContainsFunc(p.List, func(one Project) bool { return len(one.Groups) > 0 })
+}
+
+// accounting remembers what accounting databases have said of users, for when they do not answer.
+type accounting struct {
+	mu   sync.Mutex
+	said map[string][]string // by site and user, the default account first
+}
+
+// maxSaid bounds the memory.
+const maxSaid = 10_000
+
+// accountsAt returns the accounts of a user at a site, as it says or has said last. The error is of code Unavailable.
+func (h *Host) accountsAt(ctx context.Context, name, user string) ([]string, error) {
+	key := name + "\x00" + user
+	k := h.sites[name]
+	if k == nil {
+		return nil, nil
+	}
+	of, knows := k.manager.Adapter.(site.Accountant)
+	if !knows {
+		return nil, nil
+	}
+	list, err := of.Accounts(ctx, user)
+	h.accounting.mu.Lock()
+	defer h.accounting.mu.Unlock()
+	if err != nil {
+		was, known := h.accounting.said[key]
+		if !known {
+			h.log.Warn("a site does not tell the accounts of a user", "site", name, "user", user, "error", err)
+			return nil, berth.Errorf(berth.Unavailable, "account", "the accounting of site %s does not answer, and so it is not known what %s may be charged for; ask again", name, user)
+		}
+		return was, nil
+	}
+	if h.accounting.said == nil || len(h.accounting.said) >= maxSaid {
+		h.accounting.said = map[string][]string{}
+	}
+	h.accounting.said[key] = slices.Clone(list)
+	return list, nil
+}
+
+// OwnProjects returns the accounts of a user. The error is of code Unavailable if they cannot be known now. Cost: O(projects), and a command
+// of each site whose accounting is asked.
+func (h *Host) OwnProjects(ctx context.Context, user string) (own OwnProjects, err error) {
+	p := &h.options.Projects
+	if !p.restricts() {
+		return own, nil
+	}
+	person, groups := user, []string(nil)
+	if p.Directory != nil {
+		person = p.Directory.Person(user)
+		if p.hasGroups() {
+			if groups, err = p.Directory.Groups(ctx, person); err != nil {
+				return own, err
+			}
+		}
+	}
+	own = p.of(user, person, groups)
+	for _, name := range p.From {
+		list, err := h.accountsAt(ctx, name, person)
+		if err != nil {
+			return own, err
+		}
+		for _, account := range list {
+			if !p.listed(account) && !slices.Contains(own.Accounts, account) { // a listed one has the members that are listed
+				own.Default = cmp.Or(own.Default, account)
+				own.Accounts = append(own.Accounts, account)
+			}
+		}
+	}
+	slices.Sort(own.Accounts)
+	return own, nil
+}
+
+// inProject has what a user asks for name an account of theirs: their default one if it names none. The error is of code Denied if they
+// may not name that, or of code Unavailable. A promise is asked about the account where its request is taken; that membership ends later
+// does not end it.
+func (h *Host) inProject(ctx context.Context, user string, account *string) error {
+	p := &h.options.Projects
+	if !p.restricts() || user == "" {
+		return nil
+	}
+	own, err := h.OwnProjects(ctx, user)
+	switch {
+	case err != nil:
+		return err
+	case *account == "":
+		if *account = own.Default; *account == "" && !p.Open {
+			return berth.Errorf(berth.Denied, "account", "none given, and %s is in no project; an operator adds them to one by the key projects of the service's configuration", user)
+		}
+		return nil
+	case slices.Contains(own.Accounts, *account) || p.Open && !p.listed(*account):
+		return nil
+	case len(own.Accounts) == 0:
+		return berth.Errorf(berth.Denied, "account", "%q; %s is in no project; an operator adds them to one by the key projects of the service's configuration", *account, user)
+	}
+	return berth.Errorf(berth.Denied, "account", "%q is no project of %s; name %s, or none for %s", *account, user, strings.Join(own.Accounts, " or "), own.Default)
+}
+
+// GroupNames returns the groups that are members of projects, by name.
+func (p *Projects) GroupNames() []string {
+	names := map[string]bool{}
+	for i := range p.List {
+		for _, g := range p.List[i].Groups {
+			names[g] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
