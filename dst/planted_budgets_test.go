@@ -16,9 +16,8 @@ import (
 
 // plantedBudgets are faults of budgets.
 var plantedBudgets = []plantedFault{
-	{about: "a budget is not asked for by a request", seed: 3, needs: []string{featureBudget}, says: "budget is", plant: func() *plant { return unlimited(charging("/v1/requests", "")) }},
-	{about: "a budget is not asked for by a hold", seed: 3, needs: []string{featureBudget, featureHold}, says: "budget is", plant: func() *plant { return unlimited(charging("/v1/requests", `"hold"`)) }},
-	{about: "the budget of a month is not asked for", seed: 3, needs: []string{featureBudget}, says: "in month", plant: func() *plant {
+	{about: "a budget is not asked for by a request", seed: 4, needs: []string{featureBudget}, says: "budget is", plant: func() *plant { return unlimited(charging("/v1/requests", "")) }},
+	{about: "the budget of a month is not asked for", seed: 25, needs: []string{featureBudget}, says: "in month", plant: func() *plant {
 		return &plant{config: func(c engine.Config) engine.Config {
 			c.Limits = slices.Clone(c.Limits)
 			for i := range c.Limits {
@@ -29,7 +28,7 @@ var plantedBudgets = []plantedFault{
 			return c
 		}}
 	}},
-	{about: "what is given back stays charged", seed: 2, needs: []string{featureBudget, featureCancel}, says: "is charged", plant: func() *plant {
+	{about: "what is given back stays charged", seed: 32, needs: []string{featureBudget, featureCancel}, says: "is charged", plant: func() *plant {
 		return chargesMore(func(r *http.Request) bool {
 			return r.Method == http.MethodDelete && strings.HasPrefix(r.URL.Path, "/v1/reservations/")
 		})
@@ -45,7 +44,7 @@ var plantedBudgets = []plantedFault{
 			return bytes.Replace(body, fmt.Appendf(nil, `"account":%q,`, charged), nil, 1)
 		})
 	}},
-	{about: "what is over counts no more after a restart", seed: 2, needs: []string{featureBudget}, says: "is charged", plant: func() *plant {
+	{about: "what is over counts no more after a restart", seed: 3, needs: []string{featureBudget}, says: "is charged", plant: func() *plant {
 		return bills(func(life int, b *billed) {
 			if life > 1 {
 				b.used = b.held
