@@ -165,7 +165,7 @@ func isBroken(kind change.Kind) bool {
 	return kind == change.Lost || kind == change.Failed || kind == change.Rejected
 }
 
-// pesOf returns how many PEs of a site a job holds or held: nodes, each of which counts for every job on it, or cores.
+// pesOf returns how many PEs of a site a job holds or held: its nodes, each counted for every job on it, or its cores.
 func (h *Host) pesOf(where string, j *site.Job) berth.Count {
 	k := h.sites[where]
 	switch {
