@@ -33,11 +33,17 @@ func (h *Host) unable(ctx context.Context, asker, user string) map[string]string
 	return why
 }
 
-// sharingAdmitted keeps a workflow at sites that let its user run tasks in the accounts and QOS that they name. It runs beside the
-// loop, since it may ask sites. The error is that of admit, and names the task.
+// sharingAdmitted keeps a workflow at sites that let its user run tasks in the accounts and QOS that they name, and has tasks that name
+// no account be in the default one of the user. It runs beside the loop, since it may ask sites. The error is that of admit, and names
+// the task, if it is about one that names an account.
 func (h *Host) sharingAdmitted(ctx context.Context, w *berth.Workflow) error {
 	type asked struct{ account, qos, partition, site string }
 	seen := map[asked]bool{}
+	if slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return !t.Done && cmp.Or(t.Account, w.Account) == "" }) {
+		if err := h.inProject(ctx, w.User, &w.Account); err != nil {
+			return err
+		}
+	}
 	for i := range w.Tasks {
 		t, sharing := &w.Tasks[i], w.SharingOf(i)
 		a := asked{sharing.Account, sharing.QOS, t.Partition, t.Site}
