@@ -159,8 +159,7 @@ func TestRoomDecides(t *testing.T) {
 // The share of each tenth is within five points of what came true, of what was drawn.
 func TestReliableOnDrawnHistories(t *testing.T) {
 	for seed := range uint64(3) {
-		var history []chance.Entry
-		history = drawn(20_000, seed, 0.25, 0.85)
+		history := drawn(20_000, seed, 0.25, 0.85)
 		r := chance.Judge(chance.Evaluate(history, pes, inAnHour))
 		for i := range r.Deciles {
 			if d := &r.Deciles[i]; d.N >= 300 && math.Abs(d.Off()) > 0.05 {

@@ -42,13 +42,13 @@ func part(a, b int64) int64 {
 // roomy returns the class of how many starts are possible: none, less than a quarter, less than
 // three quarters, not all, all.
 func (l *look) roomy() uint8 {
-	switch p := part(l.possible, l.starts); {
-	case l.possible == 0:
+	switch l.possible {
+	case 0:
 		return 0
-	case l.possible == l.starts:
+	case l.starts:
 		return 4
 	default:
-		return 1 + class(p, 250, 750)
+		return 1 + class(part(l.possible, l.starts), 250, 750)
 	}
 }
 

@@ -59,8 +59,14 @@ func (s *sharing) limit(config *engine.Config) {
 		name        policy.LimitName
 		least, most int
 	}{
-		{policy.LimitActive, 2, 14}, {policy.LimitReservations, 2, 14}, {policy.LimitLength, 10, 60}, {policy.LimitLead, 20, 200}, {policy.LimitShare, 300, 900},
-		{policy.LimitPESeconds, 30, 300}, {policy.LimitBudget, 40, 500}, {policy.LimitMonthBudget, 40, 500},
+		{policy.LimitActive, 2, 14},
+		{policy.LimitReservations, 2, 14},
+		{policy.LimitLength, 10, 60},
+		{policy.LimitLead, 20, 200},
+		{policy.LimitShare, 300, 900},
+		{policy.LimitPESeconds, 30, 300},
+		{policy.LimitBudget, 40, 500},
+		{policy.LimitMonthBudget, 40, 500},
 	} {
 		budget := l.name == policy.LimitBudget || l.name == policy.LimitMonthBudget
 		if !s.chance(map[bool]int{false: 35, true: 60}[budget]) {

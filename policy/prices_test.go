@@ -12,8 +12,11 @@ import (
 
 func TestTheNarrowestPriceOfAPlaceCountsAndThatOfTheQOSIsMultiplied(t *testing.T) {
 	prices := policy.Prices{
-		{Site: "east", Factor: 1500}, {Partition: "gpu", Factor: 4000}, {Site: "east", Partition: "gpu", Factor: 5000},
-		{QOS: "urgent", Factor: 2000}, {QOS: "idle", Factor: 0},
+		{Site: "east", Factor: 1500},
+		{Partition: "gpu", Factor: 4000},
+		{Site: "east", Partition: "gpu", Factor: 5000},
+		{QOS: "urgent", Factor: 2000},
+		{QOS: "idle", Factor: 0},
 	}
 	if err := prices.Validate(); err != nil {
 		t.Fatal(err)

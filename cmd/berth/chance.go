@@ -231,8 +231,12 @@ type tenthJSON struct {
 // printReliability evaluates each question that the history has cases of.
 func printReliability(out io.Writer, format string, history []chance.Entry, pes berth.Count) {
 	questions := []chance.Question{
-		{Kind: chance.Accepted, Later: chanceHour}, {Kind: chance.Accepted, Later: chanceDay}, {Kind: chance.Moved},
-		{Kind: chance.Started, Later: chanceHour}, {Kind: chance.Started, Later: 4 * chanceHour}, {Kind: chance.Started, Later: chanceDay},
+		{Kind: chance.Accepted, Later: chanceHour},
+		{Kind: chance.Accepted, Later: chanceDay},
+		{Kind: chance.Moved},
+		{Kind: chance.Started, Later: chanceHour},
+		{Kind: chance.Started, Later: 4 * chanceHour},
+		{Kind: chance.Started, Later: chanceDay},
 	}
 	list := []reliabilityJSON{}
 	for _, q := range questions {

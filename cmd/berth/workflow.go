@@ -365,10 +365,11 @@ func (a *app) showWorkflow(r *remote, w *form.Workflow, whole any) error {
 			planned = localTime(t.PlannedEnd)
 		}
 		name := printable(t.ID)
-		for _, own := range []struct{ what, name string }{{"account", t.Account}, {"QOS", t.QOS}} {
-			if own.name != "" {
-				name += ", " + own.what + " " + own.name
-			}
+		if t.Account != "" {
+			name += ", account " + printable(t.Account)
+		}
+		if t.QOS != "" {
+			name += ", QOS " + printable(t.QOS)
 		}
 		out.AppendRow(table.Row{mark, name, state, t.NPE, localTime(t.Start), localTime(t.End), planned, orDash(t.Reservation), orDash(t.Output)})
 	}
