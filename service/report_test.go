@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/site"
@@ -13,7 +14,7 @@ import (
 // given back, and jobs that are heard of when their reservation is over.
 func TestWhatBecameOfPromises(t *testing.T) {
 	u := newUsage(Principal{User: "root", Role: Operator}, 0, policy.Month(1<<20))
-	u.shadowed = func(*berth.Request) bool { return false }
+	u.shadowed, u.config = func(*berth.Request) bool { return false }, &engine.Config{}
 	u.known = func(string) *berth.Reservation { return nil }
 	u.managed = func(site string) bool { return site == "lab" }
 	u.size = func(_ string, j *site.Job) berth.Count { return berth.Count(len(j.Shares)) }
