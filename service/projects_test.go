@@ -33,23 +33,30 @@ func (p *people) Groups(_ context.Context, person string) ([]string, error) {
 	return nil, nil
 }
 
-// withProjects is a service of eight PEs where ann is in phys and chem, which is her default, and those in the group hep in phys.
+// withProjects is a service of a thousand PEs where ann is in phys and chem, which is her default, and those in the group hep in phys.
 func withProjects(t *testing.T, open bool, limits policy.Limits) (*service.Host, *people) {
 	t.Helper()
-	store, err := sqlite.Open(t.TempDir(), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, c, who := onePool(8), &clock{}, &people{}
-	c.seconds.Store(1000)
-	config.Limits = limits
-	h, err := service.Open(t.Context(), service.Options{Config: config, Journal: store, Version: "test", Clock: c.now, Projects: service.Projects{
+	who := &people{}
+	return inProjects(t, t.TempDir(), limits, service.Projects{
 		Open: open, Directory: who, List: []service.Project{
 			{Account: "phys", Users: []string{"ann"}, Groups: []string{"hep"}},
 			{Account: "chem", Users: []string{"ann"}, DefaultFor: []string{"ann"}},
 			{Account: "bots", Users: []string{"svc-own"}},
 		},
-	}})
+	}), who
+}
+
+// inProjects is a service of a thousand PEs with some projects, on the journal in dir.
+func inProjects(t *testing.T, dir string, limits policy.Limits, projects service.Projects) *service.Host {
+	t.Helper()
+	store, err := sqlite.Open(dir, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, c := onePool(1000), &clock{}
+	c.seconds.Store(1000)
+	config.Limits = limits
+	h, err := service.Open(t.Context(), service.Options{Config: config, Journal: store, Version: "test", Clock: c.now, Projects: projects})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +65,7 @@ func withProjects(t *testing.T, open bool, limits policy.Limits) (*service.Host,
 			t.Error(err)
 		}
 	})
-	return h, who
+	return h
 }
 
 func asUser(name string) service.Ask {
@@ -77,6 +84,21 @@ func projectWays(t *testing.T) []projectWay {
 	held := func(h *service.Host, by service.Ask, r berth.Request) (service.Answer, error) {
 		r.ID = ""
 		return h.Submit(ctx, by, r)
+	}
+	// flow is a workflow of two tasks, the second of them like a request.
+	flow := func(by service.Ask, r berth.Request) berth.Workflow {
+		return berth.Workflow{
+			User: by.By.User, Deadline: r.Deadline, Algorithm: berth.SlackAlgorithm, Repair: berth.RepairBoth,
+			Tasks: []berth.WorkflowTask{{ID: "a", Seconds: 10, Few: 1, Most: 1}, {ID: "b", Seconds: 200, Few: 2, Most: 2, After: []int{0}}},
+		}
+	}
+	// last returns the account of the reservation of the second task, in its first try or a later one.
+	last := func(h *service.Host, f service.FlowAnswer, err error) (string, error) {
+		if err != nil || f.Workflow.Refusal != nil {
+			return "refused", err
+		}
+		got, err := h.Get(ctx, root.By, f.Workflow.Tasks[1].Reservation)
+		return got.Request.Account, err
 	}
 	series := func(r berth.Request) berth.Series {
 		return berth.Series{Rule: "daily", Zone: "UTC", Least: 2, Request: r, Occurrences: []berth.Occurrence{{Ready: r.Ready, Deadline: r.Deadline}, {Ready: r.Ready + 1000, Deadline: r.Deadline + 1000}}}
@@ -131,6 +153,52 @@ func projectWays(t *testing.T) []projectWay {
 			}
 			return a.Series.Reservations[1].Request.Account, nil
 		}},
+		{"workflow", func(h *service.Host, by service.Ask, r berth.Request) (string, error) {
+			w := flow(by, r)
+			w.Account = r.Account
+			f, err := h.SubmitWorkflow(ctx, by, w)
+			return last(h, f, err)
+		}},
+		{"task of its own account", func(h *service.Host, by service.Ask, r berth.Request) (string, error) {
+			w := flow(by, r)
+			w.Tasks[0].Account, w.Tasks[1].Account = r.Account, r.Account
+			f, err := h.SubmitWorkflow(ctx, by, w)
+			return last(h, f, err)
+		}},
+		{"workflow of an operator in their name", func(h *service.Host, by service.Ask, r berth.Request) (string, error) {
+			w := flow(by, r)
+			w.Account = r.Account
+			f, err := h.SubmitWorkflow(ctx, root, w)
+			return last(h, f, err)
+		}},
+		{"workflow offers", func(h *service.Host, by service.Ask, r berth.Request) (string, error) {
+			w := flow(by, r)
+			w.Account = r.Account
+			offers, err := h.WorkflowOffers(ctx, by, w)
+			if err != nil || len(offers) == 0 {
+				return "no offers", err
+			}
+			w.Deadline, w.Algorithm = offers[0].Workflow.Deadline, offers[0].Workflow.Algorithm
+			f, err := h.SubmitWorkflow(ctx, by, w)
+			if account, err := last(h, f, err); err != nil || account != offers[0].Workflow.Account {
+				return "offered in " + offers[0].Workflow.Account + ", taken in " + account, err
+			}
+			return offers[0].Workflow.Account, nil
+		}},
+		{"workflow retried", func(h *service.Host, by service.Ask, r berth.Request) (string, error) {
+			w := flow(by, r)
+			w.Account = r.Account
+			f, err := h.SubmitWorkflow(ctx, by, w)
+			if err != nil || f.Workflow.Refusal != nil {
+				return "refused", err
+			}
+			id := f.Workflow.Workflow.ID
+			if _, err := h.CancelWorkflow(ctx, by, id); err != nil {
+				return "", err
+			}
+			f, err = h.RetryWorkflow(ctx, by, id, r.Deadline)
+			return last(h, f, err)
+		}},
 		{"by an operator in their name", func(h *service.Host, by service.Ask, r berth.Request) (string, error) {
 			r.User = by.By.User
 			a, err := held(h, root, r)
@@ -141,6 +209,10 @@ func projectWays(t *testing.T) []projectWay {
 
 // Whatever way a request comes in, it is charged to an account of its user: to the default one if it names none. Another one is an error.
 func TestProjectsHoldInEveryWay(t *testing.T) {
+	hosts := map[bool]*service.Host{}
+	for _, open := range []bool{false, true} {
+		hosts[open], _ = withProjects(t, open, nil)
+	}
 	for _, c := range []struct {
 		user, account string
 		open          bool
@@ -164,10 +236,9 @@ func TestProjectsHoldInEveryWay(t *testing.T) {
 		{"svc-own", "phys", false, `!"phys" is no project of svc-own`},
 	} {
 		for _, way := range projectWays(t) {
-			h, _ := withProjects(t, c.open, nil)
 			r := berth.Rigid("", 0, 2000, 3000, 2, 100)
 			r.Account = c.account
-			got, err := way.ask(h, asUser(c.user), r)
+			got, err := way.ask(hosts[c.open], asUser(c.user), r)
 			name := c.user + " naming " + c.account + ", " + way.name
 			words, refused := strings.CutPrefix(c.want, "!")
 			coded, is := errors.AsType[*berth.Error](err)
@@ -184,35 +255,93 @@ func TestProjectsHoldInEveryWay(t *testing.T) {
 // The budget of a project holds for those who name no account, in every way that promises something.
 func TestBudgetsOfDefaultProjectsHoldInEveryWay(t *testing.T) {
 	limits := policy.Limits{{Scope: policy.Scope{Account: "chem"}, Name: policy.LimitBudget, Value: 199}}
+	free, _ := withProjects(t, false, nil)
+	promised := func(h *service.Host) (n int) {
+		t.Helper()
+		list, _, err := h.List(t.Context(), root.By, service.Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list {
+			if len(list[i].Allotments) > 0 && list[i].Allotments[0].NPE == 2 {
+				n++
+			}
+		}
+		return n
+	}
 	for _, way := range projectWays(t) {
 		if way.name == "starts" || way.name == "job" { // which promise nothing
 			continue
 		}
-		for _, limited := range []bool{false, true} {
-			var table policy.Limits
-			if limited {
-				table = limits
+		was := promised(free)
+		if _, err := way.ask(free, asUser("ann"), berth.Rigid("", 0, 2000, 3000, 2, 100)); err != nil || promised(free) == was {
+			t.Errorf("%s: nothing is promised without limits, %v", way.name, err)
+		}
+		h, _ := withProjects(t, false, limits)
+		if way.name == "offer taken" {
+			if offers, err := h.Offers(t.Context(), asUser("ann"), berth.Rigid("", 0, 2000, 3000, 2, 100), 1); err != nil || len(offers) > 0 && len(offers[0].Allotments) > 0 && offers[0].Allotments[0].NPE == 2 && offers[0].Allotments[0].End-offers[0].Allotments[0].Start == 100 {
+				t.Errorf("offered is %+v, %v, beyond the budget", offers, err)
 			}
-			h, _ := withProjects(t, false, table)
-			if way.name == "offer taken" && limited {
-				if offers, err := h.Offers(t.Context(), asUser("ann"), berth.Rigid("", 0, 2000, 3000, 2, 100), 1); err != nil || len(offers) > 0 && len(offers[0].Allotments) > 0 && offers[0].Allotments[0].NPE == 2 && offers[0].Allotments[0].End-offers[0].Allotments[0].Start == 100 {
-					t.Errorf("offered is %+v, %v, beyond the budget", offers, err)
-				}
-				continue
-			}
-			if _, err := way.ask(h, asUser("ann"), berth.Rigid("", 0, 2000, 3000, 2, 100)); err != nil {
-				t.Errorf("%s: %v", way.name, err)
-			}
-			list, _, err := h.List(t.Context(), root.By, service.Filter{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			promised := slices.ContainsFunc(list, func(r service.Reservation) bool { return len(r.Allotments) > 0 && r.Allotments[0].NPE == 2 })
-			if promised == limited {
-				t.Errorf("%s: promised is %t with limits %v", way.name, promised, table)
-			}
+			continue
+		}
+		if _, err := way.ask(h, asUser("ann"), berth.Rigid("", 0, 2000, 3000, 2, 100)); err != nil {
+			t.Errorf("%s: %v", way.name, err)
+		}
+		if n := promised(h); n > 0 {
+			t.Errorf("%s: %d are promised beyond the budget", way.name, n)
 		}
 	}
+}
+
+// Who may name an account is asked anew when a workflow is retried, also one that is older than the projects; what was answered under
+// a key is answered again whatever has become of the membership.
+func TestRetriedWorkflowsAreInProjects(t *testing.T) {
+	dir := t.TempDir()
+	keyed := asUser("ann")
+	keyed.Key = "k"
+	w := berth.Workflow{ID: "w", Deadline: 3000, Algorithm: berth.SlackAlgorithm, Repair: berth.RepairBoth, Tasks: []berth.WorkflowTask{{ID: "a", Seconds: 10, Most: 1}}}
+	ann := []service.Project{{Account: "chem", Users: []string{"ann"}}}
+	t.Run("before there are projects", func(t *testing.T) {
+		h := inProjects(t, dir, nil, service.Projects{})
+		if f, err := h.SubmitWorkflow(t.Context(), asUser("ann"), w); err != nil || f.Workflow.State != service.FlowPromised || f.Workflow.Workflow.Account != "" {
+			t.Fatalf("%+v, %v", f, err)
+		}
+	})
+	t.Run("as a member", func(t *testing.T) {
+		h := inProjects(t, dir, nil, service.Projects{List: ann})
+		again := w
+		again.ID = "keyed"
+		if f, err := h.SubmitWorkflow(t.Context(), keyed, again); err != nil || f.Workflow.Workflow.Account != "chem" {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		if _, err := h.CancelWorkflow(t.Context(), asUser("ann"), "w"); err != nil {
+			t.Fatal(err)
+		}
+		f, err := h.RetryWorkflow(t.Context(), asUser("ann"), "w", 3000)
+		if err != nil || f.Workflow.Workflow.Account != "chem" {
+			t.Fatalf("%+v, %v, want it in chem", f, err)
+		}
+		if got, err := h.Get(t.Context(), root.By, f.Workflow.Tasks[0].Reservation); err != nil || got.Request.Account != "chem" {
+			t.Errorf("%+v, %v, want it in chem", got.Request, err)
+		}
+	})
+	t.Run("as a member no more", func(t *testing.T) {
+		h := inProjects(t, dir, nil, service.Projects{List: []service.Project{{Account: "chem", Users: []string{"bob"}}}})
+		again := w
+		again.ID = "keyed"
+		if f, err := h.SubmitWorkflow(t.Context(), keyed, again); err != nil || f.Workflow.Workflow.Account != "chem" {
+			t.Errorf("%+v, %v, want the answer as it was", f, err)
+		}
+		if _, err := h.CancelWorkflow(t.Context(), asUser("ann"), "w"); err != nil {
+			t.Fatal(err)
+		}
+		for _, by := range []service.Ask{asUser("ann"), root} {
+			_, err := h.RetryWorkflow(t.Context(), by, "w", 3000)
+			if coded, is := errors.AsType[*berth.Error](err); !is || coded.Code != berth.Denied || coded.Field != "account" {
+				t.Errorf("by %s: %v, want it denied", by.By.User, err)
+			}
+		}
+	})
 }
 
 // While it is not known in which groups users are, none is taken for a member.

@@ -246,7 +246,11 @@ func (h *Host) CancelWorkflow(ctx context.Context, ask Ask, id string) (FlowAnsw
 func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline berth.Time) (FlowAnswer, error) {
 	was, err := call(ctx, h, ask.By.User, func(answer func(berth.Workflow, error)) {
 		if f, err := h.mayFlow(&Ask{By: ask.By}, id); err == nil {
-			answer(*f.w, nil)
+			w := f.w.Clone()
+			for i := range w.Tasks {
+				w.Tasks[i].Done = f.tasks[i].outcome == berth.Succeeded // nothing more is asked for it
+			}
+			answer(*w, nil)
 			return
 		}
 		answer(berth.Workflow{}, nil) // what is wrong is told below
@@ -257,7 +261,7 @@ func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline b
 	may := retrying{unable: h.unable(ctx, was.User, was.User)} // the commands are the owner's, also if an operator retries
 	was.Sites = h.sitesFor(ask.By, was.User).Names()
 	may.err = h.sharingAdmitted(ctx, &was)
-	may.sites = was.Sites
+	may.sites, may.account = was.Sites, was.Account
 	return h.askFlow(ctx, &ask, id, func(ctx context.Context, wanted func() bool) (FlowAnswer, error) {
 		return h.retryFlow(ctx, ask, id, deadline, &may, wanted)
 	})
@@ -265,9 +269,10 @@ func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline b
 
 // retrying is what is known of a workflow that is to be retried before it is decided about.
 type retrying struct {
-	unable map[string]string // why sites cannot run its tasks
-	sites  []string          // that it may use; nil is all
-	err    error             // none lets its user run tasks in the accounts and QOS that they name
+	unable  map[string]string // why sites cannot run its tasks
+	sites   []string          // that it may use; nil is all
+	account string            // of tasks that name none
+	err     error             // none lets its user run tasks in the accounts and QOS that they name
 }
 
 // retryFlow is RetryWorkflow once it is known where its tasks may be run.
@@ -291,7 +296,7 @@ func (h *Host) retryFlow(ctx context.Context, ask Ask, id string, deadline berth
 			return
 		}
 		w := f.w.Clone()
-		w.Hold, w.Sites = 0, known.sites
+		w.Hold, w.Sites, w.Account = 0, known.sites, known.account
 		h.route(w)
 		if w.Role = string(ask.By.Role); deadline != 0 {
 			w.Arrival, w.Deadline = 0, deadline
