@@ -289,6 +289,50 @@ func TestTriesAgainPassOverAMonth(t *testing.T) {
 	}
 }
 
+// Another try is charged at the prices of its place and its QOS, beside what the tries before it were charged.
+func TestTriesAgainAreCharged(t *testing.T) {
+	site := policy.Prices{{Site: onePool(10, berth.Late).Sites[0].Name, Factor: 2000}}
+	for _, tt := range []struct {
+		prices policy.Prices
+		limit  policy.LimitName
+		value  int64
+		want   string // why there is no other try
+	}{
+		{nil, policy.LimitBudget, 600, ""},
+		{nil, policy.LimitBudget, 599, "600 of 599"},
+		{site, policy.LimitBudget, 1200, ""},
+		{site, policy.LimitBudget, 1199, "1200 of 1199"},
+		{site, policy.LimitMonthBudget, 1200, ""},
+		{site, policy.LimitMonthBudget, 1199, "1200 of 1199"},
+		{policy.Prices{{QOS: "high", Factor: 3000}}, policy.LimitBudget, 1800, ""},
+		{policy.Prices{{QOS: "high", Factor: 3000}}, policy.LimitBudget, 1799, "1800 of 1799"},
+		{append(site, policy.Price{QOS: "high", Factor: 0}), policy.LimitBudget, 0, ""},
+	} {
+		config := managedPool(10, berth.Late)
+		config.Prices, config.Limits = tt.prices, policy.Limits{{Scope: policy.Scope{Account: "phys"}, Name: tt.limit, Value: tt.value}}
+		e := newEngine(t, config)
+		w := flow("w", 0, 1000, berth.WorkflowTask{ID: "a", Measured: []berth.Measurement{{NPE: 4, Seconds: 100}}, Retries: 1})
+		w.Account, w.QOS = "phys", "high"
+		apply(t, e, 0, engine.SubmitWorkflow(w))
+		apply(t, e, 49, engine.Wake())
+		changes := apply(t, e, 50, engine.Report("w.1", berth.FailedForGood, "it did")) // 200 of 400 PE-seconds are used
+		_, live := e.Reservation("w.1-2")
+		why := ""
+		for i := range changes {
+			if c := &changes[i]; c.Kind == change.TaskOver && c.Flow.Outcome == berth.FailedForGood {
+				why = c.Flow.Why
+			}
+		}
+		want := ""
+		if tt.want != "" {
+			want = fmt.Sprintf("another try is beyond the limit %s of account phys: %s PE-seconds", tt.limit, tt.want)
+		}
+		if live != (tt.want == "") || why != want {
+			t.Errorf("%v, %s %d: tried again: %t, %q, want %q", tt.prices, tt.limit, tt.value, live, why, want)
+		}
+	}
+}
+
 // A task that comes forward, as it could stay, comes into no month whose budget does not have it.
 func TestWhatComesForwardKeepsToMonthBudgets(t *testing.T) {
 	february := policy.Month(1970*12 + 1).Start()
