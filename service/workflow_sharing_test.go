@@ -128,6 +128,31 @@ func TestSitesAreAskedAboutAccountsOfTasks(t *testing.T) {
 	})
 }
 
+// A workflow that is retried is asked about anew, but for the tasks that have succeeded.
+func TestSitesAreAskedAboutWhatIsRetried(t *testing.T) {
+	inGatedHarbour(t, nil, func(t *testing.T, w *harbour, asked *[]string) {
+		w.outcome = func(task site.Task) (berth.Duration, site.Result) {
+			if task.Name == "b" {
+				return 20, site.Result{Ending: site.Failed, Code: 1}
+			}
+			return 100, site.Result{Ending: site.Completed}
+		}
+		if _, err := w.host.SubmitWorkflow(t.Context(), ann, inAccounts()); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(1200)
+		f, err := w.host.Workflow(t.Context(), ann.By, "flow")
+		if err != nil || f.State != service.FlowFailed || f.Tasks[0].Outcome != berth.Succeeded {
+			t.Fatalf("%s: %+v, %v", f.State, f.Tasks, err)
+		}
+		*asked = nil
+		answer, err := w.host.RetryWorkflow(t.Context(), ann, "flow", berth.Forever)
+		if err != nil || answer.Workflow.Workflow.Account != "bio" || !slices.Equal(*asked, []string{"ann chem low"}) {
+			t.Errorf("asked %q, %+v, %v", *asked, answer.Workflow, err)
+		}
+	})
+}
+
 // The budget of an account ends a task that is late, and refuses a workflow; the refusal says whose it is.
 func TestBudgetsOfAccountsBindWorkflows(t *testing.T) {
 	limits := policy.Limits{{Scope: policy.Scope{Account: "bio"}, Name: policy.LimitBudget, Value: 410}}
