@@ -398,3 +398,33 @@ func TestTriesAgainKeepToBudgets(t *testing.T) {
 		}
 	}
 }
+
+// What costs nothing is within every budget, a try again too, also where its holder is charged for more than they may be by now.
+func TestFreeTriesAgainAreWithinBudgets(t *testing.T) {
+	for _, name := range []policy.LimitName{policy.LimitBudget, policy.LimitMonthBudget} {
+		config := managedPool(4, berth.Late)
+		config.Limits = policy.Limits{{Name: name, Value: 350}}
+		e := newEngine(t, config)
+		r := owned("dear", 0, 1000, 3, 100)
+		r.User = "ada"
+		accepted(t, submit(t, e, 0, r))
+		config.Limits[0].Value = 100
+		config.Prices = policy.Prices{{QOS: "idle", Factor: 0}}
+		e, err := engine.Restore(config, e.Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := task("t", 100)
+		k.Retries, k.Most, k.QOS = 1, 1, "idle"
+		apply(t, e, 0, engine.SubmitWorkflow(flow("w", 0, 100_000, k)))
+		first, live := e.Reservation("w.1")
+		if !live {
+			t.Fatalf("%s: no first try", name)
+		}
+		apply(t, e, first.Start(), engine.Wake())
+		apply(t, e, first.End()-1, engine.Report("w.1", berth.FailedForGood, "exit code 1"))
+		if _, live := e.Reservation(engine.TaskID("w", 0, 2)); !live {
+			t.Errorf("%s: another try, which is free, is refused", name)
+		}
+	}
+}

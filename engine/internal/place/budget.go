@@ -211,15 +211,22 @@ func (f *Finder) overTry(at *TaskPlace, vacant []*state.Entry) *berth.Exceeded {
 		if !x.in(f.poolOf(a.Resource), &of) {
 			continue
 		}
-		has := f.state.Usage(of.of).PESeconds + area
+		has := berth.AddAreas(f.state.Usage(of.of).PESeconds, area)
 		for _, d := range vacant {
 			if f.state.Holds(of.of, d) {
-				has += berth.Area(d.Part(0).NPE, d.Part(0).End.Sub(d.Start()))
+				has = berth.AddAreas(has, berth.Area(d.Part(0).NPE, d.Part(0).End.Sub(d.Start())))
 			}
 		}
 		if over := cmp.Or(
 			of.exceeds(policy.LimitLength, int64(a.End.Sub(a.Start))),
 			of.exceeds(policy.LimitPESeconds, has),
+		); over != nil {
+			return over
+		}
+		if charge == 0 { // what costs nothing is within every budget
+			continue
+		}
+		if over := cmp.Or(
 			of.exceeds(policy.LimitBudget, x.charged(&of, policy.Always, charge)),
 			of.exceeds(policy.LimitMonthBudget, x.charged(&of, policy.MonthOf(a.Start), charge)),
 		); over != nil {
