@@ -13,8 +13,8 @@ const (
 	looks = 2016
 )
 
-// plan is how many PE-seconds are booked in each slot, on all pools together: coarser than a
-// calendar, and of the past too.
+// plan is how many PE-seconds are booked in each slot from about now on, on all pools together: coarser than a
+// calendar.
 type plan struct {
 	pes    int64
 	base   int64 // the slot of the first
@@ -23,8 +23,13 @@ type plan struct {
 
 func slotOf(t berth.Time) int64 { return int64(t) / slot }
 
-// add books npe PEs, or gives back -npe; what is before the first slot or too far beyond now is left out.
+// add books npe PEs, or gives back -npe; what is before the first slot or too far beyond now is left out. Time only goes on: once as many
+// slots are over as the plan looks ahead, they are forgotten.
 func (p *plan) add(now berth.Time, iv berth.Interval, npe int64) {
+	if over := slotOf(now) - p.base; over >= ahead {
+		n := copy(p.booked, p.booked[min(over, int64(len(p.booked))):])
+		p.booked, p.base = p.booked[:n], slotOf(now)
+	}
 	from, to := max(int64(iv.Start), p.base*slot), min(int64(iv.End), (slotOf(now)+ahead)*slot)
 	for at := from; at < to; {
 		i := at/slot - p.base

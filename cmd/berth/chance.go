@@ -136,8 +136,8 @@ func readEntries(in io.Reader, name string) ([]chance.Entry, berth.Count, error)
 		if err != nil {
 			return nil, 0, berth.Errorf(berth.Invalid, "", "%s:%d: cannot be read as a line of a schedule: %v", name, number, err)
 		}
-		if l.NPE < 0 || l.NPE > berth.MaxPEs || l.Duration < 0 || l.Arrival < 0 || l.Arrival >= berth.Forever {
-			return nil, 0, berth.Errorf(berth.Invalid, "", "%s:%d: npe %d, duration %d, arrival %d; want sizes and times that a schedule has", name, number, l.NPE, l.Duration, l.Arrival)
+		if l.NPE < 0 || l.NPE > berth.MaxPEs || l.PoolPEs > berth.MaxPEs || l.Duration < 0 || l.Arrival < 0 || l.Arrival >= berth.TimeLimit {
+			return nil, 0, berth.Errorf(berth.Invalid, "", "%s:%d: npe %d, pool_pes %d, duration %d, arrival %d; want sizes and times that a schedule has", name, number, l.NPE, l.PoolPEs, l.Duration, l.Arrival)
 		}
 		if at := [2]string{l.Site, l.Pool}; l.PoolPEs > 0 {
 			sizes[at] = max(sizes[at], l.PoolPEs)
