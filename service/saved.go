@@ -116,11 +116,29 @@ func (c *Core) Snapshot() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
+// configIn reads the configuration alone of what Snapshot wrote.
+func configIn(data []byte) (config engine.Config, err error) {
+	if len(data) == 0 || data[0] != coreFormat {
+		return config, errOtherFormat
+	}
+	var text []byte
+	in := wire.Reader(data[1:])
+	if wire.Raw(in, 1, &text); in.Err() != nil {
+		return config, in.Err()
+	}
+	if config, err = readConfig(text); err != nil {
+		err = berth.Errorf(berth.Invalid, "snapshot", "its configuration: %v", err)
+	}
+	return config, err
+}
+
+var errOtherFormat = berth.Errorf(berth.Invalid, "snapshot", "of another format; a newer program may read it")
+
 // restoreCore reads what Snapshot wrote.
 func restoreCore(data []byte, at journal.Position, version string, keep int) (*Core, error) {
 	var s saved
 	if len(data) == 0 || data[0] != coreFormat {
-		return nil, berth.Errorf(berth.Invalid, "snapshot", "of another format; a newer program may read it")
+		return nil, errOtherFormat
 	}
 	in := wire.Reader(data[1:])
 	s.code(in)

@@ -50,6 +50,9 @@ func (h *Host) Usage(ctx context.Context, by Principal, from, to policy.Month) (
 			}
 		}
 		u := newUsage(by, from, to)
+		if u.config, err = h.configAt(ctx, begin.Number); err != nil {
+			return used, looked, err
+		}
 		n, err := h.usedSince(ctx, u, begin.Number+1)
 		looked += n
 		if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.NotFound {
@@ -69,6 +72,20 @@ func (h *Host) Usage(ctx context.Context, by Principal, from, to policy.Month) (
 	}
 }
 
+// configAt returns the configuration that was in force at a record behind which the journal begins, nil if it begins with the first one.
+// Cost: reading the snapshot that is kept there.
+func (h *Host) configAt(ctx context.Context, number uint64) (*engine.Config, error) {
+	if number == 0 {
+		return nil, nil
+	}
+	snapshot, err := h.options.Journal.Snapshot(ctx, number)
+	if err != nil || snapshot.Number != number { // it has been dropped meanwhile, with the records behind it
+		return nil, err
+	}
+	config, err := configIn(snapshot.Data)
+	return &config, err
+}
+
 // usedSince counts from the records from one on. What was promised before them is known from what is remembered.
 func (h *Host) usedSince(ctx context.Context, u *usage, number uint64) (looked int, err error) {
 	m, err := h.seen()
@@ -81,7 +98,7 @@ func (h *Host) usedSince(ctx context.Context, u *usage, number uint64) (looked i
 		}
 		return nil
 	}
-	u.shadowed, u.size, u.config = h.shadowed, h.pesOf, m.config
+	u.shadowed, u.size, u.config = h.shadowed, h.pesOf, cmp.Or(u.config, m.config)
 	u.managed = func(site string) bool { return h.sites[site] != nil }
 	var decoder record.Decoder
 	for rec, err := range h.options.Journal.Read(ctx, number) {
