@@ -52,6 +52,7 @@ type fake struct {
 	// feedOutages are those of the feed of a site.
 	feedOutages []service.FeedOutage
 	fails       error // what everything answers, if not nil
+	projects    service.OwnProjects
 	panics      bool
 	// streamPanics has Listen panic while it is read.
 	streamPanics bool
@@ -153,7 +154,7 @@ func (f *fake) SharedQuotas(context.Context, service.Principal) ([]service.Share
 }
 
 func (f *fake) OwnProjects(context.Context, string) (service.OwnProjects, error) {
-	return service.OwnProjects{}, f.fails
+	return f.projects, f.fails
 }
 
 func (f *fake) AccountQuotas(_ context.Context, by service.Principal) ([]service.SharedQuota, error) {

@@ -150,6 +150,9 @@ func (c *call) offers() error {
 	}
 	f := form.Offers{Offers: offers(list)}
 	if chance {
+		if err := c.begin(); err != nil {
+			return err
+		}
 		list, looked, err := c.Chances(c.r.Context(), ask, r)
 		c.rates.charge(c.asker(), looked/lookedAtOnce)
 		if err != nil {

@@ -15,17 +15,20 @@ import (
 
 func (c *call) me() error { return c.answerMe(http.StatusOK) }
 
-// answerMe answers who asks.
+// answerMe answers who asks. While their accounts cannot be known none is told, for the rest is true without them: pages begin with it.
 func (c *call) answerMe(status int) error {
 	me := form.Me{User: c.by.User, Role: string(c.by.Role), Way: string(c.caller.Way), Sites: c.by.Sites.Names(), Scopes: c.token.Scopes.Names()}
 	if c.token.Expires != 0 {
 		me.Expires = form.TimeOf(c.token.Expires)
 	}
 	own, err := c.OwnProjects(c.r.Context(), c.by.User)
-	if err != nil {
+	coded, is := errors.AsType[*berth.Error](err)
+	switch {
+	case err == nil:
+		me.Accounts, me.DefaultAccount = own.Accounts, own.Default
+	case !is || coded.Code != berth.Unavailable:
 		return err
 	}
-	me.Accounts, me.DefaultAccount = own.Accounts, own.Default
 	return c.answer(status, me)
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/policy"
@@ -156,5 +157,18 @@ func TestQuotas(t *testing.T) {
 		if q := into[form.Quotas](t, w.do(who, "GET", path, ""), 200); len(q.Shared) > 0 {
 			t.Errorf("%s, %s: %+v", who, path, q.Shared)
 		}
+	}
+}
+
+// Who a caller is can be told while it is not known in which projects they are.
+func TestMeWithoutAnswersAboutProjects(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	w.fake.projects = service.OwnProjects{Accounts: []string{"phys"}, Default: "phys"}
+	if me := into[form.Me](t, w.do("alice", "GET", "/v1/me", ""), 200); !slices.Equal(me.Accounts, []string{"phys"}) || me.DefaultAccount != "phys" {
+		t.Errorf("%+v", me)
+	}
+	w.fake.fails = berth.Errorf(berth.Unavailable, "account", "the accounting does not answer")
+	if me := into[form.Me](t, w.do("alice", "GET", "/v1/me", ""), 200); me.User != "alice" || me.Accounts != nil || me.DefaultAccount != "" {
+		t.Errorf("%+v", me)
 	}
 }
