@@ -30,6 +30,7 @@ type call struct {
 	body []byte
 
 	working  bool            // at the desk
+	seat     string          // in whose turn: the owner of a service account for that
 	secret   string          // with which it came, of a token or of a session
 	token    token.Entry     // whose secret that is
 	outdated <-chan struct{} // closed once tokens have changed

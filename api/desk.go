@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// desk bounds costly work: one call of each user at a time, and as many in all as there
+// desk bounds costly work: one call of each user, with their service accounts, at a time, and as many in all as there
 // are processors, but at least two. A user who sends many such calls waits for their own,
 // and others do not. The zero value is closed; newDesk makes one.
 type desk struct {
@@ -90,10 +90,11 @@ func (c *call) begin() error {
 	if c.working {
 		return nil
 	}
-	if err := c.desk.enter(c.r.Context(), c.by.User); err != nil {
+	seat := c.asker().all()[0].user
+	if err := c.desk.enter(c.r.Context(), seat); err != nil {
 		return err
 	}
-	c.working = true
+	c.working, c.seat = true, seat
 	return nil
 }
 
@@ -101,6 +102,6 @@ func (c *call) begin() error {
 func (c *call) rest() {
 	if c.working {
 		c.working = false
-		c.desk.leave(c.by.User)
+		c.desk.leave(c.seat)
 	}
 }

@@ -81,6 +81,25 @@ func TestCostlyCallsOfAUserAreDoneInTurn(t *testing.T) {
 	})
 }
 
+// Costly calls of a service account wait for those of its owner.
+func TestCostlyCallsOfServiceAccountsAreInTheTurnOfTheirOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowLists{fake: newFake(), of: map[string]int{}, most: map[string]int{}}
+		w := newWorld(t, api.Options{Service: s, Limits: unlimited})
+		w.robot(t, "alice", "svc-ci", "user", "")
+		w.robot(t, "alice", "svc-cd", "user", "")
+		began := time.Now()
+		var all sync.WaitGroup
+		for _, user := range []string{"alice", "svc-ci", "svc-cd"} {
+			all.Go(func() { into[form.Page](t, w.do(user, "GET", "/v1/reservations", ""), 200) })
+		}
+		all.Wait()
+		if took := time.Since(began); s.mostAll != 1 || took < 3*time.Second {
+			t.Errorf("%d are under way at once and all are answered after %s, want one second for each of three", s.mostAll, took)
+		}
+	})
+}
+
 // discarded is an answer that is not looked at.
 type discarded struct{ header http.Header }
 

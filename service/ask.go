@@ -225,6 +225,14 @@ func (h *Host) accountOwner(user string) string {
 	return h.options.OwnerOf(user)
 }
 
+// turnOf returns in whose turn a caller is served: a service account in that of its owner.
+func (o *Options) turnOf(who string) string {
+	if o.OwnerOf == nil {
+		return who
+	}
+	return cmp.Or(o.OwnerOf(who), who)
+}
+
 // waiting is a caller that waits for a decision.
 type waiting struct {
 	key    Key // under which he asked, if any

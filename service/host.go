@@ -183,9 +183,9 @@ func recovered(ctx context.Context, options *Options, each func(*Core, *past) er
 func newHost(options Options, core *Core) *Host {
 	h := &Host{
 		options: options, log: options.Log, core: core,
-		line: newLine(), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
+		line: newLine(options.turnOf), stop: make(chan struct{}), stopped: make(chan struct{}), closed: make(chan struct{}),
 		undecided: map[string][]waiting{}, questions: map[string]*question{}, proposals: map[string]*proposal{}, underway: map[keyName]*underway{}, bounded: newBounded(), offers: newOffers(core), hearers: newHearers(core.position.Number), counts: newCounts(),
-		sites: map[string]*keeper{}, handing: map[string]bool{}, flows: make(chan struct{}, 1), planner: newPlanner(),
+		sites: map[string]*keeper{}, handing: map[string]bool{}, flows: make(chan struct{}, 1), planner: newPlanner(options.turnOf),
 	}
 	h.timekeeper = newTimekeeper(&options, core.engine.Now())
 	if err := h.timekeeper.err(); err != nil {
@@ -377,7 +377,7 @@ func (h *Host) do(who string, f func()) error {
 	if err := h.Ready(); err != nil {
 		return err
 	}
-	h.line.push(cmp.Or(h.accountOwner(who), who), f)
+	h.line.push(who, f)
 	return nil
 }
 
@@ -504,7 +504,7 @@ func (h *Host) decided(list []news) []decision {
 // consequences are what follows once a record is durable.
 type consequences struct {
 	host    *Host
-	who     string // asked for it
+	who     string // asked for it, or owns the service account that did
 	bytes   int    // of the record
 	shown   shown
 	news    []news
@@ -517,7 +517,7 @@ const laterBytes = 150
 // persist hands a record to the writer. Once it is durable those who only look see
 // what it says, and the rest of what follows from it comes about.
 func (h *Host) persist(rec *journal.Record, follows consequences) {
-	follows.host, follows.shown = h, h.core.takeShown()
+	follows.host, follows.shown, follows.who = h, h.core.takeShown(), h.options.turnOf(follows.who)
 	follows.bytes = len(rec.Event) + len(rec.Changes) + len(rec.Effects)
 	if later := h.core.later; later != nil {
 		h.core.later = nil

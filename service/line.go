@@ -13,6 +13,7 @@ type line struct {
 	resting  fifo[string]             // who would be next, and is passed over for what they owe
 	forgiven bool                     // no one is passed over any more
 	ready    chan struct{}            // holds one if anything may be there
+	whose    func(who string) string  // in whose turn a caller is served
 }
 
 // maxOwed is with how many bytes of records on their way a user is passed over: what a
@@ -20,12 +21,17 @@ type line struct {
 // and the last record.
 const maxOwed = 1 << 20
 
-func newLine() line {
-	return line{of: map[string]*fifo[func()]{}, owed: map[string]int{}, ready: make(chan struct{}, 1)}
+// newLine returns an empty line where each caller is served in the turn that whose says, nil for their own.
+func newLine(whose func(who string) string) line {
+	if whose == nil {
+		whose = func(who string) string { return who }
+	}
+	return line{whose: whose, of: map[string]*fifo[func()]{}, owed: map[string]int{}, ready: make(chan struct{}, 1)}
 }
 
 // push puts something behind all that a caller has there.
 func (l *line) push(who string, do func()) {
+	who = l.whose(who)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	mine := l.of[who]

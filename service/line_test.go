@@ -9,7 +9,7 @@ import (
 // Callers that ask much wait behind themselves: each of those who have something in the line
 // is served in turn, and what one asks for in its order.
 func TestTheLineServesInTurn(t *testing.T) {
-	l := newLine()
+	l := newLine(nil)
 	var got []string
 	put := func(who string, n int) {
 		for i := range n {
@@ -43,7 +43,7 @@ func TestTheLineServesInTurn(t *testing.T) {
 
 // What is left of a slice of time is known to be there.
 func TestTheRestOfTheLineIsKnown(t *testing.T) {
-	l := newLine()
+	l := newLine(nil)
 	l.push("a", func() {})
 	l.push("a", func() {})
 	<-l.ready
@@ -66,7 +66,7 @@ func TestTheRestOfTheLineIsKnown(t *testing.T) {
 // Who has much on its way to the journal is not served until some of it is durable, and
 // others are; then it is known that they wait. In the end all are served.
 func TestTheLinePassesOverWhoWaitsForTheJournal(t *testing.T) {
-	l := newLine()
+	l := newLine(nil)
 	var got []string
 	serve := func() {
 		for do, ok := l.pop(); ok; do, ok = l.pop() {
@@ -116,5 +116,25 @@ func TestTheLinePassesOverWhoWaitsForTheJournal(t *testing.T) {
 	l.push("a", func() { got = append(got, "a") })
 	if serve(); len(got) != 2 {
 		t.Errorf("%v are served in the end, want both", got)
+	}
+}
+
+// A service account is served in the turn of its owner.
+func TestTheLineServesOwnersWithTheirAccounts(t *testing.T) {
+	l := newLine(func(who string) string {
+		if who == "svc-a" {
+			return "a"
+		}
+		return who
+	})
+	var got []string
+	for _, who := range []string{"a", "svc-a", "a", "b", "svc-a", "b"} {
+		l.push(who, func() { got = append(got, who) })
+	}
+	for do, ok := l.pop(); ok; do, ok = l.pop() {
+		do()
+	}
+	if want := []string{"a", "b", "svc-a", "b", "a", "svc-a"}; !slices.Equal(got, want) {
+		t.Errorf("served are %v, want %v", got, want)
 	}
 }

@@ -50,8 +50,8 @@ type planner struct {
 	pace time.Duration // of a task, lately; with the turn of the snapshots
 }
 
-func newPlanner() planner {
-	return planner{line: newLine(), waiting: map[string]int{}, pace: 100 * time.Microsecond}
+func newPlanner(whose func(who string) string) planner {
+	return planner{line: newLine(whose), waiting: map[string]int{}, pace: 100 * time.Microsecond}
 }
 
 // startPlanner plans what is handed to the planner until the service ends.
