@@ -1,17 +1,18 @@
 #!/bin/sh
-# As root: tries the packages of out/packages in clean chroots of Debian, as an administrator would: installs the deb, starts the
+# As root: tries the image (try-image.sh), and the packages of out/packages in clean chroots of Debian, as an administrator would: installs the deb, starts the
 # service as its account with the unit's command, makes a promise over the socket as another user, installs it again over
-# the running service, removes it, and looks at what stays; then the same with the rpm, by rpm --root with its scriptlets. Needs mmdebstrap
-# and rpm, which it installs if CI is true. Usage: packaging/try.sh SUITE...
+# the running service, removes it, and looks at what stays; then the same with the rpm, by rpm --root with its scriptlets. Needs mmdebstrap,
+# rpm and curl, which it installs if CI is true. Usage: packaging/try.sh SUITE...
 set -eu
 deb=$(ls "$PWD"/out/packages/berth_*_"$(dpkg --print-architecture)".deb)
 rpm=$(ls "$PWD"/out/packages/berth-*."$(uname -m)".rpm)
-for tool in mmdebstrap rpm; do
+for tool in mmdebstrap rpm curl; do
 	command -v $tool >/dev/null && continue
 	[ "${CI-}" = true ] || { echo "try.sh: $tool is missing; apt-get install $tool" >&2; exit 2; }
 	apt="flock --no-fork ${TMPDIR:-/tmp}/berth-apt.lock apt-get" # of all tests that install something
 	{ $apt update && DEBIAN_FRONTEND=noninteractive $apt install -y --no-install-recommends $tool; } >&2
 done
+packaging/try-image.sh
 mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -m 1 '/debian/*$')
 for suite; do
 	root=$(mktemp -d /var/tmp/berth-package-XXXXXX)
