@@ -7,6 +7,7 @@ out=out/packages stage=out/packages/stage
 version=$(git describe --tags --match 'v[0-9]*' 2>/dev/null || true)
 version=${version#v}
 version=${version:-0.0.0~devel.$(git rev-parse --short=12 HEAD)}
+revision=$(git rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 MTIME=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 export SOURCE_DATE_EPOCH
@@ -42,6 +43,6 @@ for kind in deb rpm; do
 done
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -C $stage --transform "s|^\./|berth-$version/|" -cf - . |
 	gzip -9n >$out/berth_${version}_$arch.tar.gz
-go run ./internal/image -arch $arch -version $version -revision $(git rev-parse HEAD) -created $SOURCE_DATE_EPOCH $stage >$out/berth_${version}_$arch.oci.tar
+go run ./internal/image -arch $arch -version $version -revision $revision -created $SOURCE_DATE_EPOCH $stage >$out/berth_${version}_$arch.oci.tar
 rm -rf $stage $out/nfpm.yaml $out/berth
 (cd $out && sha256sum berth* >SHA256SUMS && cat SHA256SUMS)
