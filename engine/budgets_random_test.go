@@ -27,6 +27,9 @@ type bills struct {
 	price func(r *berth.Reservation, pool berth.ResourceID, area int64) int64
 }
 
+// unpriced is the price where there are none.
+func unpriced(_ *berth.Reservation, _ berth.ResourceID, area int64) int64 { return area }
+
 // note takes in a change.
 func (b *bills) note(c *change.Change) {
 	x := b.live[c.ID]

@@ -350,7 +350,7 @@ func TestWorkflowsKeepToTheLimitsOfAllHolders(t *testing.T) {
 	met := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		w := limited{t: t, ends: met, config: shared(rapid.SampledFrom(bindings()).Draw(t, "binding"))}
-		w.bills = bills{live: map[string]*bill{}, paid: map[holder]map[policy.Month]int64{}, holders: w.holders, has: func(h holder, r *berth.Reservation, pool berth.ResourceID) bool {
+		w.bills = bills{price: unpriced, live: map[string]*bill{}, paid: map[holder]map[policy.Month]int64{}, holders: w.holders, has: func(h holder, r *berth.Reservation, pool berth.ResourceID) bool {
 			return h.partition == "" || w.partition(r, pool) == h.partition
 		}}
 		for _, name := range []policy.LimitName{

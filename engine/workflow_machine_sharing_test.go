@@ -31,7 +31,8 @@ type possessed struct {
 func newSharing(seed uint64) sharing {
 	s := sharing{dice: rand.New(rand.NewPCG(seed, 41)), on: seed%2 == 1, has: map[holder]possessed{}}
 	s.bills = bills{
-		live: map[string]*bill{}, paid: map[holder]map[policy.Month]int64{},
+		price: unpriced,
+		live:  map[string]*bill{}, paid: map[holder]map[policy.Month]int64{},
 		holders: func(r *berth.Reservation) []holder { return sharersOf(r.Request) }, has: func(holder, *berth.Reservation, berth.ResourceID) bool { return true },
 	}
 	return s

@@ -59,6 +59,7 @@ var pages = []page{
 	{path: "docs/advise.md"},
 	{path: "docs/api.md", server: "api"},
 	{path: "docs/calendar-feeds.md", server: "local"},
+	{path: "docs/chance.md"},
 	{path: "docs/forecast.md"},
 	{path: "docs/jdl.md"},
 	{path: "docs/job-scripts.md", server: "local"},
