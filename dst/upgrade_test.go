@@ -22,7 +22,7 @@ import (
 // its records until a site is only watched, since nothing more is promised then.
 var writtenBefore = []string{"forms-2", "forms-5", "forms-6", "forms-7", "forms-8", "forms-9", "forms-10", "forms-11", "forms-12", "forms-13", "forms-14", "forms-15", "forms-16", "forms-18", "forms-19", "forms-20", "forms-21", "forms-22"}
 
-// decidedOtherwise are those of which this version would have decided something else.
+// decidedOtherwise are the journals with requests that this version would have decided differently.
 var decidedOtherwise = []string{"forms-2", "forms-5", "forms-13", "forms-19"}
 
 // seenAtWatch is the form of a record of what was seen at a site that is only watched.

@@ -47,7 +47,9 @@ func New(config Config) (*Engine, error) {
 
 func newEngine(config Config, settings settings, s *state.State) *Engine {
 	e := &Engine{config: config, settings: settings, state: s, finder: place.NewFinder(settings.rules, s), atLimit: map[string]string{}}
-	e.jobs = jobs.NewRunner(settings.pass, config.Compress, config.PlainPasses, s, e.finder, emitter{e})
+	// An order without keys looks at a part of the queue in each round, so it cannot tell what others have seen.
+	plain := config.PlainPasses || settings.state.Order.Key == nil
+	e.jobs = jobs.NewRunner(settings.pass, config.Compress, plain, s, e.finder, emitter{e})
 	return e
 }
 

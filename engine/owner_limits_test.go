@@ -89,7 +89,7 @@ func TestAnAccountHasLimitsOfItsOwn(t *testing.T) {
 	}
 }
 
-// A modified reservation keeps its owner, whoever modifies it.
+// A modified reservation keeps its owner, also if an operator modifies it.
 func TestAModificationKeepsTheOwner(t *testing.T) {
 	config := onePool(4, berth.Late)
 	config.Limits = policy.Limits{{Name: policy.LimitPESeconds, Value: 20}}

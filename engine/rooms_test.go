@@ -9,6 +9,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/policy"
 )
 
@@ -43,55 +44,57 @@ func TestPlansMoveByRoomAsPlainly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var now berth.Time
-		var ids []string
-		for step := range rapid.IntRange(1, 300).Draw(t, "steps") {
-			now += berth.Time(rapid.SampledFrom([]int{0, 0, 1, 1, 2, 5}).Draw(t, "pause"))
-			event := engine.Wake()
-			switch kind := rapid.IntRange(0, 12).Draw(t, "kind"); {
-			case kind > 7 || len(ids) == 0:
-				r := drawJob(t, fmt.Sprintf("j%d", step), now)
-				v := &r.Parts[0].Variants[0]
-				v.NPE = min(v.NPE, widest)
-				ids = append(ids, r.ID)
-				event = engine.Submit(&r)
-			case kind == 7:
-				r := drawRequest(t, fmt.Sprintf("r%d", step), now)
-				ids = append(ids, r.ID)
-				event = engine.Submit(&r)
-			case kind >= 2:
-				event = engine.Event{Kind: engine.EventFinish, ID: rapid.SampledFrom(ids).Draw(t, "id")}
-			case kind == 0:
-				event = drawOutage(t, config)
-			case kind == 1:
-				event = engine.Event{Kind: engine.EventCancel, ID: rapid.SampledFrom(ids).Draw(t, "id")}
-			}
-			if rapid.IntRange(0, 30).Draw(t, "restore") == 0 {
-				if byRoom, err = engine.Restore(config, byRoom.Snapshot()); err != nil {
-					t.Fatal(err)
+		twins := alike{fast: byRoom, plain: plain, config: config, widest: widest, crowd: 6}
+		twins.decide(t, rapid.IntRange(1, 300).Draw(t, "steps"), func(event engine.Event, changes []change.Change) {
+			for i := range changes {
+				if event.Kind == engine.EventFinish && changes[i].Plan != nil {
+					moved++
 				}
 			}
-			a, _, errA := byRoom.Apply(now, event)
-			b, _, errB := plain.Apply(now, event)
-			if (errA == nil) != (errB == nil) {
-				t.Fatalf("%s at %d: error %v, and plainly %v", event.Kind, now, errA, errB)
-			}
-			if got, want := text(t, a), text(t, b); got != want {
-				t.Fatalf("%s at %d:\nby room %s\nplainly %s", event.Kind, now, got, want)
-			}
-			if event.Kind == engine.EventFinish {
-				for i := range a {
-					if a[i].Plan != nil {
-						moved++
-					}
-				}
-			}
-		}
-		if err := byRoom.Check(); err != nil {
+		})
+		if err := twins.fast.Check(); err != nil {
 			t.Fatal(err)
 		}
 	})
 	if moved == 0 {
 		t.Error("no plan has moved")
+	}
+}
+
+// Where PEs are given back while a plan holds others, too few may be free beside the plan, and enough without it: the plan moves
+// to an earlier start on PEs of its own and those.
+func TestAPlanMovesOntoPEsBesideItsOwn(t *testing.T) {
+	for _, plain := range []bool{true, false} {
+		e := newEngine(t, engine.Config{
+			Sites: []berth.Site{{Name: "s", Pools: []berth.Pool{{Name: "p", PEs: 3, Binding: berth.Early}}}},
+			Jobs:  "conservative", Compress: true, PlainPasses: plain,
+		})
+		for _, r := range []berth.Request{
+			berth.Rigid("all", 0, 0, 8, 3, 8), berth.Rigid("before", 0, 8, 10, 1, 2), // on PE 0
+			berth.Rigid("first", 0, 12, 14, 1, 2), berth.Rigid("second", 0, 12, 14, 1, 2), // on PEs 0 and 1
+			berth.Rigid("late", 0, 100, 102, 1, 2), berth.Rigid("later", 0, 200, 202, 1, 2),
+		} {
+			apply(t, e, 0, engine.Submit(&r))
+		}
+		apply(t, e, 0, engine.Event{Kind: engine.EventCancel, ID: "first"})
+		j := berth.Job("j", 1, 2, 5)
+		apply(t, e, 1, engine.Submit(&j))
+		plan := func() berth.Allotment {
+			s, known := e.Status("j")
+			if !known || s.Plan == nil {
+				t.Fatalf("plain %t: the job has no plan: %+v", plain, s)
+			}
+			return *s.Plan
+		}
+		if at := plan(); at.Start != 10 || !at.PEs.Equal(berth.PEsOf(0, 2)) {
+			t.Fatalf("plain %t: planned at %+v, want 10 on PEs 0 and 2", plain, at)
+		}
+		// By then all that was given back earlier has been looked at twice.
+		for _, id := range []string{"late", "later", "second"} {
+			apply(t, e, 2, engine.Event{Kind: engine.EventCancel, ID: id})
+		}
+		if at := plan(); at.Start != 8 || !at.PEs.Equal(berth.PEsOf(1, 2)) {
+			t.Errorf("plain %t: planned at %+v, want 8 on PEs 1 and 2", plain, at)
+		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-hpc/berth/chance"
 )
 
-// maxCases is how many of the latest entries chances are told from: three questions about that many
-// take about a second.
+// maxCases is how many of the latest entries chances are told from. A question about that many took
+// 0.05 s where each is booked for an hour, and 3.7 s where each is for 400 days.
 const maxCases = 20_000
 
 // An hour and a day are from when on it is told whether a request would be accepted.
