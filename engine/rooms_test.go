@@ -22,6 +22,9 @@ func TestPlansMoveByRoomAsPlainly(t *testing.T) {
 		config := drawConfig(t)
 		config.Jobs, config.Compress, config.Preempt = "conservative", true, false
 		config.Match = rapid.SampledFrom(policy.Matches).Draw(t, "match").Name
+		if rapid.Bool().Draw(t, "a part of the queue in each round") {
+			config.Order, config.Options, config.Limits = "dpsar", policy.OrderOptions{N: 1, NUJP: 1}, nil
+		}
 		config.Sites = nil
 		same := rapid.Bool().Draw(t, "same speed")
 		widest := berth.Count(0)
