@@ -172,7 +172,7 @@ func everything(t *testing.T, e *engine.Engine) []any {
 	}
 	return []any{
 		&r, &s, slices.Collect(e.Reservations()), slices.Collect(e.Queue("cm5", engine.StandingWaiting)), slices.Collect(e.Queue("cm5", engine.StandingRunning)),
-		slices.Collect(e.Due("cm5", 1000)), slices.Collect(e.Pending()), slices.Collect(e.Outages()), e.Outbox(), e.Loads(),
+		slices.Collect(e.Pending()), slices.Collect(e.Outages()), e.Outbox(), e.Loads(),
 	}
 }
 
@@ -245,7 +245,7 @@ func TestAnswersMayBeWritten(t *testing.T) {
 			write(s.Reservation)
 		}
 		for _, seq := range [][]berth.Reservation{
-			slices.Collect(e.Reservations()), slices.Collect(e.Queue("cm5", engine.StandingRunning)), slices.Collect(e.Due("cm5", 1000)),
+			slices.Collect(e.Reservations()), slices.Collect(e.Queue("cm5", engine.StandingRunning)),
 		} {
 			for i := range seq {
 				write(&seq[i])

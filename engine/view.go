@@ -12,7 +12,7 @@ import (
 
 // Read access to the engine's state: the resource information, the bookkeeping, and the
 // waiting and running queues of the workload management system of Sahakyan and
-// Petrosyan, section 4. The caller owns the results.
+// Petrosyan, section 4. The caller owns the results, except for those of Due.
 
 // Standing is where a request or job stands.
 type Standing string
@@ -118,12 +118,17 @@ func (e *Engine) Queue(site string, s Standing) iter.Seq[berth.Reservation] {
 }
 
 // Due yields the reservations of a site that have started, or start until then, in
-// the order of acceptance. Cost: O(n) for n live reservations, and sorting what is
-// due.
-func (e *Engine) Due(site string, until berth.Time) iter.Seq[berth.Reservation] {
-	return reservations(func() []*state.Entry {
-		return e.state.Select(func(d *state.Entry) bool { return d.Start() <= until && !d.Request().IsJob() && d.At(site) })
-	})
+// the order of acceptance. They are the engine's own, since sites are looked at often: they must not
+// be written, and hold until the next event. Cost: O(n) for n that are due or held, and sorting them.
+func (e *Engine) Due(site string, until berth.Time) iter.Seq[*berth.Reservation] {
+	return func(yield func(*berth.Reservation) bool) {
+		here := func(d *state.Entry) bool { return !d.Request().IsJob() && d.At(site) }
+		for _, d := range e.state.Soon(max(until, e.state.Now()), func(d *state.Entry) bool { return d.Start() <= until && here(d) }) {
+			if !yield(d.Look()) {
+				return
+			}
+		}
+	}
 }
 
 // At reports whether there is a live reservation of that id at a site. Running jobs are none.
@@ -149,11 +154,9 @@ func (e *Engine) Unsuited(site string) iter.Seq2[string, berth.Allotment] {
 }
 
 // ActiveTasks returns the ids of the reservations of tasks of workflows that have started at a site, in
-// the order of acceptance. Cost: O(n) for n live reservations.
+// the order of acceptance. Cost: O(n) for n that are held or active.
 func (e *Engine) ActiveTasks(site string) (ids []string) {
-	for _, d := range e.state.Select(func(d *state.Entry) bool {
-		return d.State() == berth.Active && d.Request().Task != nil && d.At(site)
-	}) {
+	for _, d := range e.state.Active(func(d *state.Entry) bool { return d.Request().Task != nil && d.At(site) }) {
 		ids = append(ids, d.ID())
 	}
 	return ids

@@ -18,6 +18,7 @@ import (
 type wanted struct {
 	now    berth.Time
 	wishes []wish // by start, first what is promised
+	names  map[site.Name]bool
 	effect uint64 // number of the last effect that it answers
 	// moved are the promises that are not over and have a reservation at the
 	// site that is not wanted, with their ids.
@@ -59,21 +60,15 @@ func (w *wanted) reservations() []site.Reservation {
 // old reservation goes. One that is in use, or in which tasks wait, is changed in
 // place instead, and goes on under the name that it has.
 func (h *Host) wanted(k *keeper, state *site.State) wanted {
-	inUse, there, booked := map[promise]site.Name{}, map[promise]*site.Booking{}, make(map[site.Name]*site.Booking, len(state.Ours))
+	booked := make(map[promise]booked, len(state.Ours))
 	for i := range state.Ours {
-		name := site.Name(state.Ours[i].Name)
-		booked[name] = &state.Ours[i]
-		p := k.promiseOf(name)
-		if state.Ours[i].Active {
-			inUse[p] = name
-		}
-		if have := there[p]; have == nil || have.End <= state.Ours[i].End {
-			there[p] = &state.Ours[i]
-		}
+		p := k.promiseOf(site.Name(state.Ours[i].Name))
+		booked[p] = booked[p].with(&state.Ours[i])
 	}
 	waiting := k.tasksWait(state)
 	w := wanted{now: h.clock()}
 	added := map[string]bool{} // while anything is proposed
+	wished := map[promise]bool{}
 	add := func(r *berth.Reservation) {
 		id, number := r.Request.ID, uint64(0)
 		if p := h.proposedAt(k, id); p != nil {
@@ -83,29 +78,40 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 			added[id] = true
 		}
 		wish, some := k.wish(r, state.Licences)
+		if len(waiting)+len(k.early) > 0 {
+			wished[wish.promise] = true
+		}
 		if !some {
 			return
 		}
-		if name, used := inUse[wish.promise]; used && wish.active {
-			wish.Name = name
+		there := booked[wish.promise]
+		if there.inUse != "" && wish.active {
+			wish.Name = there.inUse
 		} else if name := waiting[wish.promise]; name != "" {
 			wish.Name = name
-		} else if have := there[wish.promise]; have != nil && (number > 0 || len(wish.Differences(have, w.now)) == 0) {
+		} else if have := there.last; have != nil && (number > 0 || len(wish.Differences(have, w.now)) == 0) {
 			wish.Name = site.Name(have.Name) // it is changed in one step or not at all, or is as it should be
 		}
 		wish.proposed = number
-		k.mine[wish.promise], k.ids[wish.promise] = true, wish.id
-		wish.cause = h.causeAt(wish.id)
-		h.byHand(k, &wish, booked[wish.Name], state.At)
+		if k.ids[wish.promise] == "" || !k.mine[wish.promise] {
+			k.mine[wish.promise], k.ids[wish.promise] = true, wish.id
+		}
+		have := there.named(wish.Name)
+		h.byHand(k, &wish, have, state.At)
+		if wish.cause == "" && (have == nil || len(wish.Differences(have, w.now)) > 0) {
+			wish.cause = h.causeAt(wish.id)
+		}
 		w.wishes = append(w.wishes, wish)
 	}
-	wished := map[promise]bool{}
-	for r := range h.core.engine.Due(k.name, w.now.Add(k.manager.Horizon)) {
-		add(&r)
-		if len(waiting)+len(k.early) > 0 {
-			wished[k.promise(r.Request.ID)] = true
-		}
+	byStart := func(a, b *berth.Reservation) int {
+		return cmp.Or(cmp.Compare(a.Start(), b.Start()), cmp.Compare(a.Request.ID, b.Request.ID))
 	}
+	due := slices.SortedFunc(h.core.engine.Due(k.name, w.now.Add(k.manager.Horizon)), byStart)
+	w.wishes = make([]wish, 0, len(due))
+	for _, r := range due {
+		add(r)
+	}
+	rest := len(w.wishes)
 	for _, r := range h.earlyOnes(k, waiting, wished) {
 		add(&r)
 	}
@@ -114,9 +120,15 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 			add(&r)
 		}
 	}
-	slices.SortStableFunc(w.wishes, func(a, b wish) int { // what is proposed needs what promises leave
-		return cmp.Or(cmp.Compare(min(a.proposed, 1), min(b.proposed, 1)), cmp.Compare(a.Start, b.Start), cmp.Compare(a.id, b.id))
-	})
+	if len(w.wishes) > rest || len(h.proposals) > 0 {
+		slices.SortStableFunc(w.wishes, func(a, b wish) int { // what is proposed needs what promises leave
+			return cmp.Or(cmp.Compare(min(a.proposed, 1), min(b.proposed, 1)), cmp.Compare(a.Start, b.Start), cmp.Compare(a.id, b.id))
+		})
+	}
+	w.names = make(map[site.Name]bool, len(w.wishes))
+	for i := range w.wishes {
+		w.names[w.wishes[i].Name] = true
+	}
 	k.forgetShared(h)
 	w.effect = h.core.lastEffect()
 	w.moved = h.moved(k, state, &w)
@@ -125,15 +137,50 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 	return w
 }
 
+// booked is what a site has of one promise: mostly one reservation, of each generation at most one.
+type booked struct {
+	last  *site.Booking // that ends last
+	inUse site.Name     // that is active; empty if none is
+	rest  []*site.Booking
+}
+
+// with returns it with one more reservation.
+func (b booked) with(one *site.Booking) booked {
+	if one.Active {
+		b.inUse = site.Name(one.Name)
+	}
+	if b.last != nil && b.last.End > one.End {
+		b.rest = append(b.rest, one)
+		return b
+	}
+	if b.last != nil {
+		b.rest = append(b.rest, b.last)
+	}
+	b.last = one
+	return b
+}
+
+// named returns the reservation of that name, nil if there is none.
+func (b booked) named(name site.Name) *site.Booking {
+	if b.last == nil || b.last.Name == string(name) {
+		return b.last
+	}
+	for _, one := range b.rest {
+		if one.Name == string(name) {
+			return one
+		}
+	}
+	return nil
+}
+
 // moved returns the promises that are not over and for which the site has a
 // reservation that is not wanted. Cost: O(live reservations) if it is not known yet what
 // some of these are of.
 func (h *Host) moved(k *keeper, state *site.State, w *wanted) map[promise]string {
-	wishes := w.names()
 	moved, unknown := map[promise]string{}, map[promise]bool{}
 	for i := range state.Ours {
 		name := site.Name(state.Ours[i].Name)
-		if wishes[name] {
+		if w.names[name] {
 			continue
 		}
 		p := k.promiseOf(name)
@@ -154,14 +201,6 @@ func (h *Host) moved(k *keeper, state *site.State, w *wanted) map[promise]string
 	return moved
 }
 
-func (w *wanted) names() map[site.Name]bool {
-	names := make(map[site.Name]bool, len(w.wishes))
-	for i := range w.wishes {
-		names[w.wishes[i].Name] = true
-	}
-	return names
-}
-
 // wish returns a promise as it should be at the site; ok is false if nothing of
 // it can be there, or its PEs get their names later. What is promised late is else a number of cores
 // or nodes until the site launches it, or for good where it launches nothing itself. Licences are held with
@@ -169,7 +208,7 @@ func (w *wanted) names() map[site.Name]bool {
 func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok bool) {
 	w = wish{id: r.Request.ID, promise: k.promise(r.Request.ID), generation: r.Generation, active: r.State == berth.Active}
 	w.Reservation = site.Reservation{
-		Name: site.NameOf(k.name, r.Request.ID, r.Generation), Start: r.Start(),
+		Name: k.names.Of(r.Request.ID, r.Generation), Start: r.Start(),
 		Partition: r.Request.Partition,
 	}
 	_, gated := k.manager.Adapter.(site.Gate)
@@ -178,6 +217,7 @@ func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok b
 		w.Licences = []site.Licence{{Name: name, Count: r.Request.Licences}}
 	}
 	_, launches := k.manager.Adapter.(site.Launcher)
+	g := k.ground.Load()
 	open, nodes := false, false // a part is without numbers; PEs are nodes
 	var count berth.Count
 	for i := range r.Allotments {
@@ -185,13 +225,12 @@ func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok b
 		if a.Resource.Site != k.name {
 			continue
 		}
-		if a.NPE > 0 && a.PEs.Empty() && k.ground.Load().ahead[a.Resource.Name] > 0 {
+		if a.NPE > 0 && a.PEs.Empty() && g.ahead[a.Resource.Name] > 0 {
 			return w, false
 		}
-		shares, known := k.ground.Load().layout.Shares(a.Resource.Name, a.PEs)
-		open = open || !known || len(shares) == 0 || launches && k.ground.Load().late[a.Resource.Name]
-		first, _ := k.ground.Load().layout.Shares(a.Resource.Name, berth.PEsOf(0))
-		nodes = len(first) > 0 && first[0].Cores.Empty()
+		shares, known := g.layout.Shares(a.Resource.Name, a.PEs)
+		open = open || !known || len(shares) == 0 || launches && g.late[a.Resource.Name]
+		nodes = g.nodes[a.Resource.Name]
 		w.launch = append(w.launch, shares...)
 		w.End = max(w.End, a.End) // all end together, but in records of an earlier version
 		count += a.NPE
@@ -330,10 +369,9 @@ func (h *Host) since(k *keeper, state *site.State, want *wanted) wanted {
 
 // releaseAll takes down what is not wanted: it may be in the way of what is.
 func (a *arranging) releaseAll(ctx context.Context, state *site.State, want *wanted) {
-	wishes := want.names()
 	for i := range state.Ours {
 		name := site.Name(state.Ours[i].Name)
-		if wishes[name] {
+		if want.names[name] {
 			continue
 		}
 		a.done.changed = true

@@ -137,7 +137,7 @@ func (a *arranging) unstick(ctx context.Context, stuck []*wish) {
 	}
 	for _, w := range stuck {
 		outcome, err := a.ask(ctx, &w.Reservation, a.booker.Change)
-		if fresh := site.NameOf(a.k.name, w.id, w.generation); err == nil && outcome.Verdict == site.Refused && fresh != w.Name && a.have[fresh] == nil {
+		if fresh := a.k.names.Of(w.id, w.generation); err == nil && outcome.Verdict == site.Refused && fresh != w.Name && a.have[fresh] == nil {
 			anew := w.Reservation
 			anew.Name = fresh
 			if outcome, err = a.ask(ctx, &anew, a.booker.Reserve); err == nil && outcome.Verdict != site.Refused {

@@ -63,10 +63,9 @@ func (h *Host) causeAt(id string) string {
 // over returns the promises for which the site has a reservation that is not wanted, and why.
 func (h *Host) over(k *keeper, state *site.State, w *wanted) map[promise]unwanted {
 	over := map[promise]unwanted{}
-	wishes := w.names()
 	for i := range state.Ours {
 		name := site.Name(state.Ours[i].Name)
-		if wishes[name] {
+		if w.names[name] {
 			continue
 		}
 		p := k.promiseOf(name)

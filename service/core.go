@@ -13,7 +13,6 @@ import (
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
-	"github.com/berth-hpc/berth/site"
 )
 
 // Core is the service without the world: an engine, and what clients want to
@@ -41,8 +40,9 @@ type Core struct {
 	keep     int   // as many of them are remembered
 	keys     keys
 
-	shadows map[string]*shadow                  // by site
-	tasks   map[string]map[site.JobID]knownTask // by site and job, of those that the site lists
+	shadows map[string]*shadow    // by site
+	looks   uint64                // that were taken note of since it was opened
+	tasks   map[string]*siteTasks // by site, of those that the site lists
 	// taskEnds are when tasks of workflows ended by their sites, by reservations that go on.
 	taskEnds map[string]berth.Time
 	// delivered are the generations of live promises that sites have, by site and id; 0 where
@@ -118,7 +118,7 @@ func newCore(config engine.Config, version string, keep int) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, taskEnds: map[string]berth.Time{}, delivered: map[string]map[string]uint64{}, flows: newFlows(), series: newSeriesBook()}, nil
+	return &Core{engine: e, config: config, version: version, cards: newCards(), keep: keep, keys: newKeys(), shadows: map[string]*shadow{}, tasks: map[string]*siteTasks{}, taskEnds: map[string]berth.Time{}, delivered: map[string]map[string]uint64{}, flows: newFlows(), series: newSeriesBook()}, nil
 }
 
 func newCards() *btree.BTreeG[*card] {

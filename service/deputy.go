@@ -60,9 +60,9 @@ func (h *Host) noteHandedIn(in *handingIn, job site.JobID) error {
 // handedIn returns the job of the task of a reservation at a site that is on record and has
 // not been seen to start, empty if there is none.
 func (c *Core) handedIn(at, id string) site.JobID {
-	for job, t := range c.tasks[at] {
-		if t.reservation == id && t.task.Key == flowKey && t.task.Stage == site.Waiting {
-			return job // there is one
+	for _, t := range c.tasksAt(at).flows[id] {
+		if t.task.Stage == site.Waiting {
+			return t.task.ID // there is one
 		}
 	}
 	return ""

@@ -116,9 +116,9 @@ func (k *keeper) tasksWait(state *site.State) map[promise]site.Name {
 	}
 	for i := range state.Ours {
 		name := site.Name(state.Ours[i].Name)
-		p, generation, _ := name.Promise(k.name)
+		p, generation, _ := k.names.Split(name)
 		last, some := waiting[promise(p)]
-		if _, before, _ := last.Promise(k.name); some && (last == "" || generation > before) {
+		if _, before, _ := k.names.Split(last); some && (last == "" || generation > before) {
 			waiting[promise(p)] = name
 		}
 	}
@@ -130,20 +130,28 @@ func (k *keeper) tasksWait(state *site.State) map[promise]site.Name {
 // is how a restarted service knows of them. Cost: O(live reservations) after
 // a restart with tasks that wait, else O(what is prepared).
 func (h *Host) earlyOnes(k *keeper, waiting map[promise]site.Name, wished map[promise]bool) []berth.Reservation {
+	unknown := false
 	for p, name := range waiting {
-		if name != "" && !wished[p] && k.early[p] == "" {
-			h.findEarly(k, waiting)
-			break
+		switch id := k.ids[p]; {
+		case name == "" || wished[p] || k.early[p] != "":
+		case id == "":
+			unknown = true
+		case h.core.engine.At(id, k.name):
+			k.early[p] = id
 		}
+	}
+	if unknown {
+		h.findEarly(k, waiting)
 	}
 	var found []berth.Reservation
 	for p, id := range k.early {
-		r, live := h.core.engine.Reservation(id)
-		switch {
-		case !live:
-			delete(k.early, p)
-		case !wished[p]:
+		if wished[p] {
+			continue
+		}
+		if r, live := h.core.engine.Reservation(id); live {
 			found = append(found, r)
+		} else {
+			delete(k.early, p)
 		}
 	}
 	slices.SortFunc(found, func(a, b berth.Reservation) int {

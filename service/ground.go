@@ -20,14 +20,18 @@ type ground struct {
 	// have their PEs so long before their start.
 	late  map[string]bool
 	ahead map[string]berth.Duration
+	// nodes are the pools whose PEs are whole nodes.
+	nodes map[string]bool
 }
 
 func newGround(layout *site.Layout, on *berth.Site) *ground {
-	g := &ground{layout: layout, late: map[string]bool{}, ahead: map[string]berth.Duration{}}
+	g := &ground{layout: layout, late: map[string]bool{}, ahead: map[string]berth.Duration{}, nodes: map[string]bool{}}
 	for i := range on.Pools {
 		if p := &on.Pools[i]; p.Binding == berth.Late {
 			g.late[p.Name], g.ahead[p.Name] = true, p.NameAhead
 		}
+		first, _ := layout.Shares(on.Pools[i].Name, berth.PEsOf(0))
+		g.nodes[on.Pools[i].Name] = len(first) > 0 && first[0].Cores.Empty()
 	}
 	return g
 }

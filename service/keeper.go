@@ -54,6 +54,7 @@ type Manager struct {
 // again.
 type keeper struct {
 	name    string
+	names   site.Names // of promises there
 	manager Manager
 	agent   *site.Agent
 	wake    chan struct{} // of one place
@@ -120,13 +121,13 @@ type made struct {
 
 // promise returns the name of the promise about a request.
 func (k *keeper) promise(id string) promise {
-	return k.promiseOf(site.NameOf(k.name, id, 0))
+	return promise(k.names.Promise(id))
 }
 
 // promiseOf returns the promise that a reservation at the site belongs to, empty
 // if it is not ours.
 func (k *keeper) promiseOf(name site.Name) promise {
-	p, _, _ := name.Promise(k.name)
+	p, _, _ := k.names.Split(name)
 	return promise(p)
 }
 
@@ -142,7 +143,7 @@ func (h *Host) startManagers() {
 			manager.Adapter = site.Watch(manager.Adapter)
 		}
 		k := &keeper{
-			name: name, manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
+			name: name, names: site.NamesAt(name), manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
 			wake: make(chan struct{}, 1), changed: make(chan struct{}, 1), early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, rounds: make(chan struct{}),
 			shared: map[promise]sharing{}, told: map[promise]string{},
 			made: map[promise]made{}, trouble: map[promise]string{},
@@ -233,11 +234,15 @@ func (k *keeper) lookSoon() {
 	k.poke()
 }
 
-// restPart is which part of the time between two looks a keeper rests after a
+// restPart is which part of the time between two looks a keeper rests at most after a
 // round however often it is poked, so that a stream of small things is one round.
 // It does not rest after a round for which it was not poked, at most one
 // in that time.
 const restPart = 20
+
+// restShare is how many times as long as a round took a keeper rests after it, if that is less: rounds of a
+// site whose looks cost next to nothing are no more than a fifth of the time.
+const restShare = 4
 
 // lookShare is which part of a core the commands of looks may use on average: with what Berth
 // does with their answers, half as much again in front of Slurm, that is 5 %.
@@ -247,6 +252,11 @@ const lookShare = 30
 // much.
 func (k *keeper) pace() time.Duration {
 	return max(k.manager.Every, time.Duration(lookShare*k.cost.Load()))
+}
+
+// rest returns how long a keeper rests after a round for which it was poked, and that took so long.
+func (k *keeper) rest(took time.Duration) time.Duration {
+	return min(k.pace()/restPart, max(restShare*took, time.Duration(lookShare*k.cost.Load())))
 }
 
 // keep looks after a site until ctx ends.
@@ -274,8 +284,9 @@ func (h *Host) keep(ctx context.Context, k *keeper) {
 			poked = true
 		default:
 		}
+		began := time.Now()
 		again = h.round(ctx, k) && !again // once, or a site that never has it right is never left in peace
-		rest, wait := k.pace()/restPart, k.pace()
+		rest, wait := k.rest(time.Since(began)), k.pace()
 		switch {
 		case again:
 			wait = 0
@@ -544,7 +555,7 @@ func (k *keeper) at(id string, generation uint64) Materialised {
 	p := k.promise(id)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	m := Materialised{Site: k.name, Name: site.NameOf(k.name, id, generation), Trouble: k.trouble[p]}
+	m := Materialised{Site: k.name, Name: k.names.Of(id, generation), Trouble: k.trouble[p]}
 	if at, doomed := k.doomed[p]; doomed {
 		m.Trouble += "; it fails at " + instant(at) + " if the site still refuses it then"
 	}

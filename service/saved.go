@@ -9,7 +9,6 @@ import (
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/internal/wire"
 	"github.com/berth-hpc/berth/journal"
-	"github.com/berth-hpc/berth/site"
 )
 
 // saved is a core in its written form.
@@ -151,7 +150,7 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	}
 	c := &Core{
 		config: config, position: at, version: version, cards: newCards(), keep: keep, keys: newKeys(),
-		shadows: map[string]*shadow{}, tasks: map[string]map[site.JobID]knownTask{}, taskEnds: map[string]berth.Time{}, delivered: map[string]map[string]uint64{}, flows: newFlows(), series: newSeriesBook(),
+		shadows: map[string]*shadow{}, tasks: map[string]*siteTasks{}, taskEnds: map[string]berth.Time{}, delivered: map[string]map[string]uint64{}, flows: newFlows(), series: newSeriesBook(),
 	}
 	var failed error
 	var restoring sync.WaitGroup

@@ -28,6 +28,8 @@ func share(w *site.Reservation, r *berth.Request, accounts bool) {
 	switch {
 	case r.Group != "":
 		w.Groups = []string{r.Group}
+	case len(r.Users) == 0:
+		w.Users = []string{r.User}
 	case slices.Contains(r.Users, berth.EveryUser):
 	default:
 		w.Users = slices.Compact(slices.Sorted(slices.Values(append([]string{r.User}, r.Users...))))
@@ -49,7 +51,7 @@ func (h *Host) byHand(k *keeper, w *wish, have *site.Booking, now berth.Time) {
 				h.tellChanged(k, w, "may be used by "+strings.Join(added, ", ")+" too, which is taken over")
 			}
 		}
-		w.Users, w.Accounts = append(slices.Clone(w.Users), extra.users...), append(slices.Clone(w.Accounts), extra.accounts...)
+		w.admit(extra)
 		if what := w.Differences(have, now); len(what) > 0 && !own {
 			w.cause = "it was changed by hand at the site"
 			if text := strings.Join(what, "; "); k.told[w.promise] != text {
@@ -61,7 +63,12 @@ func (h *Host) byHand(k *keeper, w *wish, have *site.Booking, now berth.Time) {
 		}
 		return
 	}
-	w.Users, w.Accounts = append(slices.Clone(w.Users), extra.users...), append(slices.Clone(w.Accounts), extra.accounts...)
+	w.admit(extra)
+}
+
+// admit lets others in too.
+func (w *wish) admit(extra sharing) {
+	w.Users, w.Accounts = append(slices.Clip(w.Users), extra.users...), append(slices.Clip(w.Accounts), extra.accounts...)
 }
 
 // forgetShared forgets what was changed by hand in reservations of promises that are over.
@@ -85,7 +92,13 @@ func beyond(have, want []string) []string {
 
 // without returns the names of a list that are not in another one.
 func without(list, other []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(name string) bool { return slices.Contains(other, name) })
+	var more []string
+	for _, name := range list {
+		if !slices.Contains(other, name) {
+			more = append(more, name)
+		}
+	}
+	return more
 }
 
 // tellChanged tells what was changed by hand in a reservation at a site.

@@ -24,11 +24,12 @@ func (w *taskWorld) step(t *rapid.T) {
 	w.now += berth.Time(rapid.IntRange(1, 5).Draw(t, "time"))
 	id := site.JobID(rapid.SampledFrom([]string{"1", "2", "10", "11_1", "11_2"}).Draw(t, "job"))
 	j := w.jobs[id]
+	key := rapid.SampledFrom([]string{"", flowKey}).Draw(t, "key")
 	switch act := rapid.SampledFrom([]string{"start", "end", "requeue", "forget"}).Draw(t, "act"); {
 	case j == nil && act == "start":
-		w.jobs[id] = &site.Report{Job: site.Job{ID: id, Reservation: "ours", Name: "n", Start: w.now, End: w.now + 100, Shares: []site.Share{{Node: "n1"}}}, Stage: site.Running}
+		w.jobs[id] = &site.Report{Job: site.Job{ID: id, Reservation: "ours", Key: key, Name: "n", Start: w.now, End: w.now + 100, Shares: []site.Share{{Node: "n1"}}}, Stage: site.Running}
 	case j == nil:
-		w.jobs[id] = &site.Report{Job: site.Job{ID: id, Reservation: "ours", Name: "n"}, Stage: site.Waiting}
+		w.jobs[id] = &site.Report{Job: site.Job{ID: id, Reservation: "ours", Key: key, Name: "n"}, Stage: site.Waiting}
 	case act == "start" && j.Stage != site.Running:
 		j.Stage, j.Start, j.End, j.Shares, j.Result = site.Running, w.now, w.now+100, []site.Share{{Node: "n1"}}, site.Result{}
 	case act == "end" && j.Stage != site.Ended:
@@ -49,6 +50,7 @@ func (w *taskWorld) state() *site.State {
 		switch j.Stage {
 		case site.Running:
 			s.Running = append(s.Running, j.Job)
+			s.Ended = append(s.Ended, j.Job) // what runs comes first
 		case site.Ended:
 			s.Ended = append(s.Ended, j.Job)
 		default:
@@ -78,6 +80,7 @@ func TestTasksAreToldInOrderAndFromRecords(t *testing.T) {
 			if events := core.newTasks("s", state, state.At, owner); len(events) > 0 {
 				rec, list := core.seeTasks(w.now, &taskLook{site: "s", events: events})
 				records = append(records, rec)
+				wantFlows(t, core.tasksAt("s"))
 				for k := range list {
 					n := &list[k]
 					if n.what == TaskEnded && n.task.Stage != site.Ended || n.what == TaskStarted && (n.task.Stage != site.Running || runs[n.task.ID]) {
@@ -127,6 +130,28 @@ func TestTasksAreToldInOrderAndFromRecords(t *testing.T) {
 			}
 		}
 	})
+}
+
+// wantFlows wants the tasks of workflows to be found by their reservation, and no others.
+func wantFlows(t *rapid.T, s *siteTasks) {
+	t.Helper()
+	found := 0
+	for reservation, list := range s.flows {
+		for _, k := range list {
+			if found++; s.byJob[k.task.ID] != k || k.reservation != reservation || k.task.Key != flowKey {
+				t.Fatalf("task %s is found by reservation %s, and is not of it: %+v", k.task.ID, reservation, k)
+			}
+		}
+	}
+	want := 0
+	for _, k := range s.byJob {
+		if k.task.Key == flowKey {
+			want++
+		}
+	}
+	if found != want {
+		t.Fatalf("%d tasks of workflows are found by their reservations, there are %d", found, want)
+	}
 }
 
 // taskCore returns a core with a promise r.

@@ -48,25 +48,78 @@ type taskLook struct {
 type knownTask struct {
 	reservation string
 	task        Task
+	look        uint64 // the last one that listed it
+}
+
+// siteTasks is the known tasks of a site.
+type siteTasks struct {
+	byJob map[site.JobID]*knownTask
+	flows map[string][]*knownTask // those of workflows, by reservation, mostly one
+}
+
+func newSiteTasks() *siteTasks {
+	return &siteTasks{byJob: map[site.JobID]*knownTask{}, flows: map[string][]*knownTask{}}
+}
+
+// put notes how a task was seen.
+func (s *siteTasks) put(t *knownTask) {
+	s.drop(t.task.ID)
+	s.byJob[t.task.ID] = t
+	if t.task.Key == flowKey {
+		s.flows[t.reservation] = append(s.flows[t.reservation], t)
+	}
+}
+
+// drop forgets a task.
+func (s *siteTasks) drop(id site.JobID) {
+	t := s.byJob[id]
+	if t == nil {
+		return
+	}
+	delete(s.byJob, id)
+	if t.task.Key != flowKey {
+		return
+	}
+	rest := slices.DeleteFunc(s.flows[t.reservation], func(other *knownTask) bool { return other == t })
+	if s.flows[t.reservation] = rest; len(rest) == 0 {
+		delete(s.flows, t.reservation)
+	}
+}
+
+// tasksAt returns the known tasks of a site, to be read.
+func (c *Core) tasksAt(name string) *siteTasks {
+	if s := c.tasks[name]; s != nil {
+		return s
+	}
+	return &siteTasks{}
 }
 
 // newTasks returns what a look at a site shows of tasks that is not known yet: which
 // have started, which have ended, and which are listed no more. A task that is first
 // seen after its end has started too, if it has run. One that ran and is listed no more
 // has ended, and how is unknown; it ran until a time. Owner returns the reservation of a job, empty if it is
-// none of ours. Cost: O(n log n) for the jobs of the site.
+// none of ours. Cost: O(n) for the jobs of the site, and sorting what is new.
 func (c *Core) newTasks(at string, state *site.State, until berth.Time, owner func(*site.Job) string) []taskEvent {
 	var events []taskEvent
-	known, listed := c.tasks[at], map[site.JobID]bool{}
+	c.looks++
+	known, others := c.tasksAt(at).byJob, map[site.JobID]bool{} // others are listed and not known
 	take := func(jobs []site.Job, stage site.Stage) {
 		for i := range jobs {
 			j := &jobs[i]
-			if j.Reservation == "" || listed[j.ID] {
-				continue // of none, or twice in one look: what runs comes first
+			if j.Reservation == "" {
+				continue
 			}
 			was, is := known[j.ID]
+			if is && was.look == c.looks || !is && others[j.ID] {
+				continue // twice in one look: what runs comes first
+			}
+			if is {
+				was.look = c.looks
+			} else {
+				others[j.ID] = true
+			}
 			ranAgain := is && was.task.Stage == site.Ended && (stage == site.Running || j.End > was.task.End && j.Start >= was.task.End)
-			if listed[j.ID] = true; is && !ranAgain && was.task.Stage == stage {
+			if is && !ranAgain && was.task.Stage == stage {
 				continue
 			}
 			reservation := owner(j)
@@ -95,7 +148,7 @@ func (c *Core) newTasks(at string, state *site.State, until berth.Time, owner fu
 		waits[state.Pending[i].ID] = true
 	}
 	for id, was := range known {
-		if listed[id] || was.task.Stage == site.Waiting && (waits[id] || state.At <= was.task.Submitted) {
+		if was.look == c.looks || was.task.Stage == site.Waiting && (waits[id] || state.At <= was.task.Submitted) {
 			continue // or it was handed in after that look began
 		}
 		// A task of a workflow is remembered until its reservation is over, so that it is not
@@ -153,24 +206,25 @@ func (c *Core) goesOn(reservation string) bool {
 func (c *Core) noteTasks(look *taskLook, number uint64) {
 	known := c.tasks[look.site]
 	if known == nil {
-		known = map[site.JobID]knownTask{}
+		known = newSiteTasks()
 		c.tasks[look.site] = known
 	}
 	for i := range look.events {
 		switch e := &look.events[i]; {
 		case e.what == TaskLeft || e.what == SiteChanged: // what is known of tasks stays
 		case e.gone:
-			delete(known, e.task.ID)
+			known.drop(e.task.ID)
 		default:
-			known[e.task.ID] = knownTask{e.reservation, e.task}
-			c.noteEnd(known[e.task.ID])
-			c.noteOutput(known[e.task.ID], number)
+			t := &knownTask{reservation: e.reservation, task: e.task}
+			known.put(t)
+			c.noteEnd(t)
+			c.noteOutput(t, number)
 		}
 	}
 }
 
 // noteEnd notes when the task of a workflow ended.
-func (c *Core) noteEnd(t knownTask) {
+func (c *Core) noteEnd(t *knownTask) {
 	if t.task.Key != flowKey || !c.goesOn(t.reservation) {
 		return
 	}
@@ -295,8 +349,9 @@ func (c *Core) savedTasks() []savedTasks {
 	var all []savedTasks
 	for _, name := range slices.Sorted(maps.Keys(c.tasks)) {
 		s := savedTasks{Site: name}
-		for _, id := range slices.Sorted(maps.Keys(c.tasks[name])) {
-			s.Tasks = append(s.Tasks, c.tasks[name][id])
+		byJob := c.tasks[name].byJob
+		for _, id := range slices.Sorted(maps.Keys(byJob)) {
+			s.Tasks = append(s.Tasks, *byJob[id])
 		}
 		if len(s.Tasks) > 0 {
 			all = append(all, s)
@@ -308,10 +363,11 @@ func (c *Core) savedTasks() []savedTasks {
 // restoreTasks reads what savedTasks wrote.
 func (c *Core) restoreTasks(all []savedTasks) {
 	for i := range all {
-		known := make(map[site.JobID]knownTask, len(all[i].Tasks))
-		for _, k := range all[i].Tasks {
-			known[k.task.ID] = k
-			c.noteEnd(k)
+		known := newSiteTasks()
+		for j := range all[i].Tasks {
+			t := &all[i].Tasks[j]
+			known.put(t)
+			c.noteEnd(t)
 		}
 		c.tasks[all[i].Site] = known
 	}

@@ -174,13 +174,11 @@ func (h *Host) runsUntil(k *keeper, shares []site.Share, now berth.Time) berth.T
 }
 
 // used returns the promises to whose reservations jobs belong.
-func (k *keeper) used(lists ...[]site.Job) map[promise]bool {
+func (k *keeper) used(jobs []site.Job) map[promise]bool {
 	used := map[promise]bool{}
-	for _, jobs := range lists {
-		for i := range jobs {
-			if p := k.promiseOf(site.Name(jobs[i].Reservation)); p != "" {
-				used[p] = true
-			}
+	for i := range jobs {
+		if p := k.promiseOf(site.Name(jobs[i].Reservation)); p != "" {
+			used[p] = true
 		}
 	}
 	return used
@@ -190,15 +188,33 @@ func (k *keeper) used(lists ...[]site.Job) map[promise]bool {
 // that ended before it had any node, because it was cancelled or can never start, has
 // not.
 func (h *Host) tellUsed(k *keeper, state *site.State) {
-	ran := slices.DeleteFunc(slices.Clone(state.Ended), func(j site.Job) bool { return len(j.Shares) == 0 })
-	used := k.used(state.Running, ran)
-	if len(used) == 0 {
+	unused := map[promise]string{}
+	for r := range h.core.engine.Due(k.name, h.clock()) {
+		if r.State == berth.Active && !r.CheckedIn {
+			unused[k.promise(r.Request.ID)] = r.Request.ID
+		}
+	}
+	if len(unused) == 0 {
 		return
 	}
-	for r := range h.core.engine.Due(k.name, h.clock()) {
-		if r.State == berth.Active && !r.CheckedIn && used[k.promise(r.Request.ID)] {
-			h.tell(k, engine.CheckIn(r.Request.ID))
+	var used []string
+	look := func(j *site.Job) {
+		p := k.promiseOf(site.Name(j.Reservation))
+		if id, is := unused[p]; is {
+			used = append(used, id)
+			delete(unused, p)
 		}
+	}
+	for i := range state.Running {
+		look(&state.Running[i])
+	}
+	for i := range state.Ended {
+		if j := &state.Ended[i]; len(j.Shares) > 0 {
+			look(j)
+		}
+	}
+	for _, id := range used {
+		h.tell(k, engine.CheckIn(id))
 	}
 }
 

@@ -37,7 +37,7 @@ func (w *Workflow) OutputOf(task int) string {
 
 // noteOutput notes the file for the output of a workflow's task that its site tells, with a record
 // of a number, if no one else knows its name.
-func (c *Core) noteOutput(t knownTask, number uint64) {
+func (c *Core) noteOutput(t *knownTask, number uint64) {
 	if t.task.Key != flowKey || t.task.Output == "" {
 		return
 	}

@@ -92,16 +92,12 @@ type overdueEnd struct {
 
 // endsOf adds how those of some tasks ended that a site says have ended.
 func (h *Host) endsOf(k *keeper, ids []string, ends map[string]overdueEnd) {
-	ended := map[string]*Task{}
-	for _, t := range h.core.tasks[k.name] {
-		if t.task.Key == flowKey && t.task.Stage == site.Ended {
-			ended[t.reservation] = &t.task
-		}
-	}
 	for _, id := range ids {
-		if t := ended[id]; t != nil {
-			outcome, why := outcomeOfTask(t, h.core.looksForFiles(id))
-			ends[id] = overdueEnd{outcome, why}
+		for _, t := range h.core.tasksAt(k.name).flows[id] {
+			if t.task.Stage == site.Ended {
+				outcome, why := outcomeOfTask(&t.task, h.core.looksForFiles(id))
+				ends[id] = overdueEnd{outcome, why}
+			}
 		}
 	}
 }

@@ -147,23 +147,24 @@ func (h *Host) reportTasks(k *keeper, state *site.State) {
 	if h.core.flows.live == 0 {
 		return
 	}
-	ended := map[string]*Task{}
-	known := map[string]bool{}
 	held := map[site.JobID]bool{} // handed in and not told to start, if they are a deputy's
 	for i := range state.Pending {
-		held[state.Pending[i].ID] = state.Pending[i].Held
-	}
-	for job, t := range h.core.tasks[k.name] {
-		if t.task.Key != flowKey || t.task.Stage == site.Waiting && held[job] {
-			continue
-		}
-		if known[t.reservation] = true; t.task.Stage == site.Ended {
-			ended[t.reservation] = &t.task
+		if state.Pending[i].Held {
+			held[state.Pending[i].ID] = true
 		}
 	}
-	active := h.core.engine.ActiveTasks(k.name)
+	active, ended := h.core.engine.ActiveTasks(k.name), map[string]*Task{}
 	for _, id := range active {
-		if !known[id] {
+		known := false
+		for _, t := range h.core.tasksAt(k.name).flows[id] {
+			switch {
+			case t.task.Stage == site.Ended:
+				known, ended[id] = true, &t.task
+			case t.task.Stage != site.Waiting || !held[t.task.ID]:
+				known = true
+			}
+		}
+		if !known {
 			h.runTask(id)
 		}
 	}

@@ -23,11 +23,49 @@ const (
 	maxSitePart = 32
 )
 
-// NameOf returns the name of a reservation at a site. The id may be any text.
-func NameOf(siteName, id string, generation uint64) Name {
-	sum := sha256.Sum256([]byte(siteName + "\x00" + id))
-	return Name(sitePrefix(siteName) + hex.EncodeToString(sum[:hashDigits/2]) + "_" + strconv.FormatUint(generation, 10))
+// Names are the names of the reservations of one site: what is the same for all of them is found out once.
+type Names struct{ site, prefix string }
+
+// NamesAt returns the names of a site.
+func NamesAt(siteName string) Names { return Names{siteName, sitePrefix(siteName)} }
+
+// Of returns the name of a reservation. The id may be any text.
+func (n Names) Of(id string, generation uint64) Name {
+	text := n.promise(id, make([]byte, 0, 64))
+	return Name(strconv.AppendUint(append(text, '_'), generation, 10))
 }
+
+// Promise returns the name of a promise about an id, the same for all its generations.
+func (n Names) Promise(id string) string { return string(n.promise(id, make([]byte, 0, 64))) }
+
+func (n Names) promise(id string, text []byte) []byte {
+	var room [128]byte
+	sum := sha256.Sum256(append(append(append(room[:0], n.site...), 0), id...))
+	return hex.AppendEncode(append(text, n.prefix...), sum[:hashDigits/2])
+}
+
+// Split returns a name without its generation, the same for all generations of one promise,
+// and the generation. ok is false if the name is not of the form of Of, so not ours.
+func (n Names) Split(name Name) (promise string, generation uint64, ok bool) {
+	rest, ours := strings.CutPrefix(string(name), n.prefix)
+	if !ours || len(rest) < hashDigits+2 || rest[hashDigits] != '_' {
+		return "", 0, false
+	}
+	for i := range hashDigits {
+		if c := rest[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return "", 0, false
+		}
+	}
+	number := rest[hashDigits+1:]
+	generation, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || number[0] == '0' && len(number) > 1 {
+		return "", 0, false
+	}
+	return string(name)[:len(name)-len(number)-1], generation, true
+}
+
+// NameOf returns the name of a reservation at a site. The id may be any text.
+func NameOf(siteName, id string, generation uint64) Name { return NamesAt(siteName).Of(id, generation) }
 
 // sitePrefix is what all names of a site begin with. What names may not hold
 // becomes a dash.
@@ -45,16 +83,7 @@ func sitePrefix(siteName string) string {
 // of one promise, and the generation. ok is false if the name is not of the form
 // of NameOf for the site, so not ours.
 func (n Name) Promise(siteName string) (promise string, generation uint64, ok bool) {
-	rest, ours := strings.CutPrefix(string(n), sitePrefix(siteName))
-	hash, number, both := strings.Cut(rest, "_")
-	if !ours || !both || len(hash) != hashDigits || strings.Trim(hash, "0123456789abcdef") != "" {
-		return "", 0, false
-	}
-	generation, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || strconv.FormatUint(generation, 10) != number {
-		return "", 0, false
-	}
-	return string(n)[:len(n)-len(number)-1], generation, true
+	return NamesAt(siteName).Split(n)
 }
 
 // ValidUser reports whether text is a name of a user that may be handed to a resource manager. Beside

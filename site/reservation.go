@@ -127,7 +127,7 @@ func (r *Reservation) Differences(have *Booking, now berth.Time) []string {
 		differ("number of nodes", r.Nodes, len(have.Shares))
 	case r.Cores > 0 && have.Cores != r.Cores:
 		differ("number of cores", r.Cores, have.Cores)
-	case len(r.Shares) > 0 && sortedText(NodesOf(r.Shares)) != sortedText(NodesOf(have.Shares)):
+	case len(r.Shares) > 0 && !sameNodes(r.Shares, have.Shares):
 		differ("nodes", sortedText(NodesOf(r.Shares)), sortedText(NodesOf(have.Shares)))
 	case len(r.Shares) > 0 && allWhole(r.Shares) != allWhole(have.Shares):
 		differ("whole nodes", allWhole(r.Shares), allWhole(have.Shares))
@@ -138,17 +138,19 @@ func (r *Reservation) Differences(have *Booking, now berth.Time) []string {
 	if r.Partition != "" && r.Partition != have.Partition {
 		differ("partition", r.Partition, have.Partition)
 	}
-	if want, have := sortedText(r.Users), sortedText(have.Users); want != have {
-		differ("users", want, have)
+	if !sameNames(r.Users, have.Users) {
+		differ("users", sortedText(r.Users), sortedText(have.Users))
 	}
-	if want, have := sortedText(r.Accounts), sortedText(have.Accounts); want != have {
-		differ("accounts", want, have)
+	if !sameNames(r.Accounts, have.Accounts) {
+		differ("accounts", sortedText(r.Accounts), sortedText(have.Accounts))
 	}
-	if want, have := sortedText(r.Groups), sortedText(have.Groups); want != have {
-		differ("groups", want, have)
+	if !sameNames(r.Groups, have.Groups) {
+		differ("groups", sortedText(r.Groups), sortedText(have.Groups))
 	}
-	if want, have := licencesText(r.Licences), licencesText(have.Licences); want != have {
-		differ("licences", want, have)
+	if !slices.Equal(r.Licences, have.Licences) {
+		if want, have := licencesText(r.Licences), licencesText(have.Licences); want != have {
+			differ("licences", want, have)
+		}
 	}
 	return found
 }
@@ -170,6 +172,16 @@ func exactCores(shares []Share) berth.Count {
 		total += n
 	}
 	return total
+}
+
+// sameNames reports whether two lists have the same names, in whatever order and however often.
+func sameNames(a, b []string) bool {
+	return slices.Equal(a, b) || sortedText(a) == sortedText(b)
+}
+
+// sameNodes reports whether two lists of shares are of the same nodes.
+func sameNodes(a, b []Share) bool {
+	return slices.EqualFunc(a, b, func(a, b Share) bool { return a.Node == b.Node }) || sortedText(NodesOf(a)) == sortedText(NodesOf(b))
 }
 
 func sortedText(items []string) string {

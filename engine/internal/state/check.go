@@ -9,6 +9,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
 )
 
@@ -48,10 +49,30 @@ func (s *State) Check(config Config) error {
 	if !slices.EqualFunc(s.Degraded(), again.Degraded(), func(a, b *Entry) bool { return a.ID() == b.ID() }) {
 		return fmt.Errorf("%d reservations are degraded, in the ledger %d", len(s.degraded), len(again.degraded))
 	}
+	if err := s.checkApart(); err != nil {
+		return err
+	}
 	if !slices.EqualFunc(s.Named(), again.Named(), func(a, b *Entry) bool { return a.ID() == b.ID() }) {
 		return fmt.Errorf("%d reservations have the names of their PEs, in the ledger %d", len(s.named), len(again.named))
 	}
 	return s.checkHolders(again)
+}
+
+// checkApart compares the list of what is held or active, and what is due by it, with what is live.
+func (s *State) checkApart() error {
+	for at := range 5 {
+		until := s.now + berth.Time(at*at*at*40)
+		soon := s.Soon(until, func(*Entry) bool { return true })
+		want := s.Select(func(e *Entry) bool { return e.Start() <= until })
+		if !slices.Equal(soon, want) {
+			return fmt.Errorf("%d reservations have started or start until %d, in the ledger %d", len(soon), until, len(want))
+		}
+	}
+	active, want := s.Active(func(*Entry) bool { return true }), s.Select(func(e *Entry) bool { return e.r.State == berth.Active })
+	if !slices.Equal(active, want) {
+		return fmt.Errorf("%d reservations are active, in the ledger %d", len(active), len(want))
+	}
+	return nil
 }
 
 // checkHolders compares what holders have with what the ledger leaves them.

@@ -236,6 +236,7 @@ func (s *State) accept(c *change.Change, about Ref) error {
 	s.decided++
 	s.occurs(r.Request.Series)
 	s.timers.add(s.waitFor(e))
+	s.ledger.setApart(e)
 	return s.acceptTask(e, about)
 }
 

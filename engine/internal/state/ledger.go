@@ -13,6 +13,7 @@ import (
 // ledger holds the live reservations by id. A reservation that has ended leaves
 // it; its history is in the changes.
 type ledger struct {
+	apart   []*Entry // what is held or active, in no particular order
 	live    map[string]*Entry
 	usage   byHolder[Usage]
 	holding holding
@@ -52,6 +53,7 @@ type Entry struct {
 	running  int32              // parts that still hold PEs
 	unbooked int32              // place in the list of flat.unbooked, from 1
 	owned    int32              // place in the list of its user
+	apart    int32              // place in the list of what is held or active, from 1; 0 if it is neither
 	vacant   bool               // it has given up its place
 	own      [1]berth.Allotment // room for its allotments; most have one
 	first    timer              // the start, then the end of the first part
@@ -164,6 +166,9 @@ func (e *Entry) At(site string) bool {
 // Reservation returns a copy of it.
 func (e *Entry) Reservation() berth.Reservation { return e.r.Clone() }
 
+// Look returns it as it is. It must not be written, and holds until the next change.
+func (e *Entry) Look() *berth.Reservation { return &e.r }
+
 // Promise returns a copy of it that shares what is not written any more: all but its
 // allotments.
 func (e *Entry) Promise() berth.Reservation {
@@ -215,9 +220,33 @@ func (l *ledger) add(e *Entry, r *berth.Reservation) {
 	}
 }
 
+// setApart enters an entry in the list of what is held or active if it is, else it takes it out.
+func (l *ledger) setApart(e *Entry) {
+	switch is := e.r.State == berth.Held || e.r.State == berth.Active; {
+	case is && e.apart == 0:
+		l.apart = append(l.apart, e)
+		e.apart = int32(len(l.apart))
+	case !is:
+		l.joinRest(e)
+	}
+}
+
+// joinRest takes an entry out of the list of what is held or active, if it is there.
+func (l *ledger) joinRest(e *Entry) {
+	if e.apart == 0 {
+		return
+	}
+	last := len(l.apart) - 1
+	moved := l.apart[last]
+	l.apart[e.apart-1], moved.apart = moved, e.apart
+	l.apart[last], e.apart = nil, 0
+	l.apart = l.apart[:last]
+}
+
 // forget drops a reservation that holds nothing.
 func (l *ledger) forget(e *Entry) {
 	delete(l.live, e.ID())
+	l.joinRest(e)
 	if !e.vacant {
 		l.enlist(e, -1)
 	}
@@ -342,6 +371,38 @@ func (s *State) Select(wanted func(*Entry) bool) []*Entry {
 	var list []*Entry
 	for _, e := range s.ledger.live {
 		if wanted(e) {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Entry) int { return cmp.Compare(a.r.Sequence, b.r.Sequence) })
+	return list
+}
+
+// Active returns the reservations that have started and the running jobs that are wanted, by
+// sequence. Cost: O(n) for n that are held or active, and sorting what is wanted.
+func (s *State) Active(wanted func(*Entry) bool) []*Entry {
+	var list []*Entry
+	for _, e := range s.ledger.apart {
+		if e.r.State == berth.Active && wanted(e) {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Entry) int { return cmp.Compare(a.r.Sequence, b.r.Sequence) })
+	return list
+}
+
+// Soon returns the reservations and running jobs that have started or start until a time, which must not be
+// past, and that are wanted, by sequence. Cost: O(n) for n that are held, active or due, and sorting what is wanted.
+func (s *State) Soon(until berth.Time, wanted func(*Entry) bool) []*Entry {
+	var list []*Entry
+	for _, e := range s.ledger.apart {
+		if e.Start() <= until && wanted(e) {
+			list = append(list, e)
+		}
+	}
+	// What is neither held nor active waits for its start, or for its PEs to get names before.
+	for t := range s.timers.until(until) {
+		if e := t.entry; e != nil && e.apart == 0 && e.Start() <= until && wanted(e) {
 			list = append(list, e)
 		}
 	}

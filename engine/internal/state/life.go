@@ -94,6 +94,7 @@ func (s *State) confirm(e *Entry) error {
 	e.r.State, e.r.Expires, e.r.Terms.Expires = berth.Confirmed, 0, 0
 	e.r.CheckedIn = s.now > e.Start() // a late confirmation counts as check-in
 	s.setMissing(e)
+	s.ledger.setApart(e)
 	s.timers.add(s.waitFor(e))
 	return nil
 }
@@ -101,6 +102,7 @@ func (s *State) confirm(e *Entry) error {
 // start makes a reservation active and takes its PEs out of the idle sets.
 func (s *State) start(e *Entry, pes []berth.PESet) error {
 	e.r.State = berth.Active
+	s.ledger.setApart(e)
 	for part := range e.r.Allotments {
 		a := &e.r.Allotments[part]
 		if i, _ := s.Index(a.Resource); s.pools[i].idle != nil {

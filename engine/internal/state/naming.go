@@ -112,16 +112,10 @@ func (s *State) Unnamed() []*Entry {
 		return nil
 	}
 	var list []*Entry
-	for look := []int{0}; len(look) > 0; {
-		i := look[len(look)-1]
-		look = look[:len(look)-1]
-		if i >= len(s.timers.heap) || s.timers.heap[i].at > s.now { // nor is what is below it due
-			continue
-		}
-		if t := s.timers.heap[i].timer; t.Part == OfNaming && t.entry != nil {
+	for t := range s.timers.until(s.now) {
+		if t.Part == OfNaming && t.entry != nil {
 			list = append(list, t.entry)
 		}
-		look = append(look, 2*i+1, 2*i+2)
 	}
 	slices.SortFunc(list, ByStart)
 	return list

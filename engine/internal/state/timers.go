@@ -1,6 +1,7 @@
 package state
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -108,6 +109,23 @@ func (ts *timers) add(t *timer) {
 	}
 	ts.heap = append(ts.heap, timerSlot{})
 	ts.rise(len(ts.heap)-1, timerSlot{t.At, t})
+}
+
+// until yields the timers that are due until a time, in no particular order. Cost: O(what is due).
+func (ts *timers) until(at berth.Time) iter.Seq[*timer] {
+	return func(yield func(*timer) bool) {
+		for look := []int{0}; len(look) > 0; {
+			i := look[len(look)-1]
+			look = look[:len(look)-1]
+			if i >= len(ts.heap) || ts.heap[i].at > at { // nor is what is below it due
+				continue
+			}
+			if !yield(ts.heap[i].timer) {
+				return
+			}
+			look = append(look, 2*i+1, 2*i+2)
+		}
+	}
 }
 
 // drop takes out a timer, if it is set.
