@@ -206,11 +206,12 @@ func (h *Host) moved(k *keeper, state *site.State, w *wanted) map[promise]string
 // or nodes until the site launches it, or for good where it launches nothing itself. Licences are held with
 // it where the site counts them under the name of the software.
 func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok bool) {
-	w = wish{id: r.Request.ID, promise: k.promise(r.Request.ID), generation: r.Generation, active: r.State == berth.Active}
+	w = wish{id: r.Request.ID, generation: r.Generation, active: r.State == berth.Active}
 	w.Reservation = site.Reservation{
 		Name: k.names.Of(r.Request.ID, r.Generation), Start: r.Start(),
 		Partition: r.Request.Partition,
 	}
+	w.promise = k.promiseOf(w.Name)
 	_, gated := k.manager.Adapter.(site.Gate)
 	share(&w.Reservation, r.Request, gated)
 	if name := r.Request.Software; r.Request.Licences > 0 && slices.ContainsFunc(counts, func(l site.Licence) bool { return l.Name == name }) {
@@ -228,10 +229,13 @@ func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok b
 		if a.NPE > 0 && a.PEs.Empty() && g.ahead[a.Resource.Name] > 0 {
 			return w, false
 		}
-		shares, known := g.layout.Shares(a.Resource.Name, a.PEs)
-		open = open || !known || len(shares) == 0 || launches && g.late[a.Resource.Name]
 		nodes = g.nodes[a.Resource.Name]
-		w.launch = append(w.launch, shares...)
+		launched := launches && g.late[a.Resource.Name]
+		if open = open || launched; w.active || !launched {
+			shares, known := g.layout.Shares(a.Resource.Name, a.PEs)
+			open = open || !known || len(shares) == 0
+			w.launch = append(w.launch, shares...)
+		}
 		w.End = max(w.End, a.End) // all end together, but in records of an earlier version
 		count += a.NPE
 	}
@@ -306,7 +310,7 @@ type arranging struct {
 // arrange makes, changes and takes down reservations at a site until it has what
 // is wanted, or does not answer any more. What is promised while that is under way
 // is made too, without a rest and another look: a burst of promises is one round.
-// But the round is over when it is time for the next look.
+// But the round is over when it is time for the next look, or the site says that something has happened there.
 func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *wanted) done {
 	did := done{made: map[promise]made{}, failed: map[promise]string{}}
 	booker, can := k.manager.Adapter.(site.Booker)
@@ -325,7 +329,11 @@ func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *
 	a.releaseAll(ctx, state, want)
 	a.takeUp(ctx, want)
 	a.realise(ctx, want.wishes, want.now)
-	for did.changed && did.silent < site.Patience && time.Since(began) < k.manager.Every {
+	announced := func() bool { return false }
+	if s, can := k.manager.Adapter.(site.Announcer); can {
+		announced = func() bool { return len(s.Changed()) > 0 }
+	}
+	for did.changed && did.silent < site.Patience && time.Since(began) < k.manager.Every && !announced() {
 		more, err := call(ctx, h, "", func(answer func(wanted, error)) {
 			more := h.since(k, state, want)
 			h.whenDurable(func(err error) { answer(more, err) })

@@ -114,6 +114,9 @@ func (k *keeper) tasksWait(state *site.State) map[promise]site.Name {
 			waiting[p] = ""
 		}
 	}
+	if len(waiting) == 0 {
+		return nil
+	}
 	for i := range state.Ours {
 		name := site.Name(state.Ours[i].Name)
 		p, generation, _ := k.names.Split(name)

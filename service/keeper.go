@@ -241,8 +241,8 @@ func (k *keeper) lookSoon() {
 const restPart = 20
 
 // restShare is how many times as long as a round took a keeper rests after it, if that is less: rounds of a
-// site whose looks cost next to nothing are no more than a fifth of the time.
-const restShare = 4
+// site whose looks cost next to nothing are no more than half of the time.
+const restShare = 1
 
 // lookShare is which part of a core the commands of looks may use on average: with what Berth
 // does with their answers, half as much again in front of Slurm, that is 5 %.

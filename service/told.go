@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -199,7 +200,7 @@ func (h *Host) tellUsed(k *keeper, state *site.State) {
 	}
 	var used []string
 	look := func(j *site.Job) {
-		p := k.promiseOf(site.Name(j.Reservation))
+		p := promise(j.Reservation[:max(0, strings.LastIndexByte(j.Reservation, '_'))]) // if it is one of ours
 		if id, is := unused[p]; is {
 			used = append(used, id)
 			delete(unused, p)

@@ -419,6 +419,9 @@ func one(what string) cobra.PositionalArgs {
 // wantID is one for reservations.
 var wantID = one("ID of a reservation, as berth list has them")
 
+// wantFlow is one for workflows.
+var wantFlow = one("ID of a workflow, as berth workflow list has them")
+
 // wantIDs is for at least one reservation, such as the parts of an array.
 func wantIDs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

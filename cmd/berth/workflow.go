@@ -294,7 +294,7 @@ func slackOf(w *form.Workflow) string {
 func (a *app) workflowShowCommand() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Show a workflow and its tasks", Args: wantID,
+		Use: "show ID", Short: "Show a workflow and its tasks", Args: wantFlow,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
@@ -438,7 +438,7 @@ func (a *app) drawWorkflow(w *form.Workflow) error {
 func (a *app) workflowWatchCommand() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: "watch ID", Short: "Follow a workflow until it is over", Args: wantID,
+		Use: "watch ID", Short: "Follow a workflow until it is over", Args: wantFlow,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.wait = true
 			ctx, stop, c, err := r.connect(cmd)
@@ -558,7 +558,7 @@ func (a *app) followWorkflow(ctx context.Context, c *client.Client, id string, t
 func (a *app) workflowActCommand(name, short string, do func(*client.Client, context.Context, string, client.Action) (form.WorkflowAnswer, error)) *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: name + " ID", Short: short, Args: wantID,
+		Use: name + " ID", Short: short, Args: wantFlow,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
@@ -581,7 +581,7 @@ func (a *app) workflowRetryCommand() *cobra.Command {
 	var r *remote
 	var deadline moment
 	cmd := &cobra.Command{
-		Use: "retry ID", Short: "Submit what has not succeeded of a workflow that is over", Args: wantID,
+		Use: "retry ID", Short: "Submit what has not succeeded of a workflow that is over", Args: wantFlow,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var q form.WorkflowRetry
 			var err error

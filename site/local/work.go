@@ -35,6 +35,7 @@ type job struct {
 	limit berth.Time
 	ended ended
 	gone  chan struct{} // closed once it is over
+	over  *site.Job     // as others see it once it is over; nil until they do
 }
 
 // submitted is the task that was submitted under a key.
@@ -418,6 +419,9 @@ func (s *Site) Changed() <-chan struct{} { return s.changed }
 
 // describeJob is a job as others see it.
 func (s *Site) describeJob(j *job) site.Job {
+	if j.over != nil && j.stage == site.Ended { // no more than that becomes of it
+		return *j.over
+	}
 	t := &j.spec.Task
 	out := site.Job{
 		ID: j.spec.ID, Array: j.spec.Array, Key: t.Key, Name: t.Name, User: j.spec.User, Account: t.Account, Reservation: string(t.Reservation),
@@ -437,6 +441,8 @@ func (s *Site) describeJob(j *job) site.Job {
 		if out.Start == 0 {
 			out.Start = out.End
 		}
+		over := out
+		j.over = &over
 	}
 	return out
 }
