@@ -27,6 +27,8 @@ type taskEvent struct {
 	// gone says that the site lists the task no more, or that it waits again.
 	gone    bool
 	trouble string // of TaskLeft and SiteChanged, which have no task
+	// listed says that it ended and that the look lists it so. No record has it.
+	listed bool
 }
 
 // news returns what is told of an event of a task.
@@ -55,16 +57,22 @@ type knownTask struct {
 type siteTasks struct {
 	byJob map[site.JobID]*knownTask
 	flows map[string][]*knownTask // those of workflows, by reservation, mostly one
+	// ended is what the last look listed as ended, if all of it is known, and open is the known tasks
+	// that are not among it: a site may list what has ended for a day, and most of it is as it was.
+	ended []site.Job
+	open  map[site.JobID]*knownTask
 }
 
 func newSiteTasks() *siteTasks {
-	return &siteTasks{byJob: map[site.JobID]*knownTask{}, flows: map[string][]*knownTask{}}
+	return &siteTasks{byJob: map[site.JobID]*knownTask{}, flows: map[string][]*knownTask{}, open: map[site.JobID]*knownTask{}}
 }
 
-// put notes how a task was seen.
-func (s *siteTasks) put(t *knownTask) {
+// put notes how a task was seen, and whether it is listed as ended.
+func (s *siteTasks) put(t *knownTask, listed bool) {
 	s.drop(t.task.ID)
-	s.byJob[t.task.ID] = t
+	if s.byJob[t.task.ID] = t; !listed {
+		s.open[t.task.ID] = t
+	}
 	if t.task.Key == flowKey {
 		s.flows[t.reservation] = append(s.flows[t.reservation], t)
 	}
@@ -77,6 +85,7 @@ func (s *siteTasks) drop(id site.JobID) {
 		return
 	}
 	delete(s.byJob, id)
+	delete(s.open, id)
 	if t.task.Key != flowKey {
 		return
 	}
@@ -94,15 +103,34 @@ func (c *Core) tasksAt(name string) *siteTasks {
 	return &siteTasks{}
 }
 
+// afresh returns what a list of ended jobs has beyond what the last look listed, and whether that is all
+// there still and as it was.
+func (s *siteTasks) afresh(ended []site.Job) (more []site.Job, same bool) {
+	n := len(s.ended)
+	if n == 0 || n > len(ended) {
+		return ended, false
+	}
+	for i := range s.ended {
+		if a, b := &s.ended[i], &ended[i]; a != b && (a.ID != b.ID || a.Start != b.Start || a.End != b.End || a.Reservation != b.Reservation) {
+			return ended, false
+		}
+	}
+	return ended[n:], true
+}
+
 // newTasks returns what a look at a site shows of tasks that is not known yet: which
 // have started, which have ended, and which are listed no more. A task that is first
 // seen after its end has started too, if it has run. One that ran and is listed no more
 // has ended, and how is unknown; it ran until a time. Owner returns the reservation of a job, empty if it is
-// none of ours. Cost: O(n) for the jobs of the site, and sorting what is new.
+// none of ours. Cost: O(n) for the jobs of the site, little for those that the last look listed as ended at the same
+// place, and sorting what is new.
 func (c *Core) newTasks(at string, state *site.State, until berth.Time, owner func(*site.Job) string) []taskEvent {
 	var events []taskEvent
 	c.looks++
-	known, others := c.tasksAt(at).byJob, map[site.JobID]bool{} // others are listed and not known
+	tasks := c.tasksAt(at)
+	known, others := tasks.byJob, map[site.JobID]bool{} // others are listed and not known
+	ended, same := tasks.afresh(state.Ended)
+	tasks.ended = state.Ended
 	take := func(jobs []site.Job, stage site.Stage) {
 		for i := range jobs {
 			j := &jobs[i]
@@ -110,7 +138,8 @@ func (c *Core) newTasks(at string, state *site.State, until berth.Time, owner fu
 				continue
 			}
 			was, is := known[j.ID]
-			if is && was.look == c.looks || !is && others[j.ID] {
+			if is && was.look == c.looks || !is && others[j.ID] || same && stage == site.Ended && is && tasks.open[j.ID] == nil {
+				tasks.ended = nil
 				continue // twice in one look: what runs comes first
 			}
 			if is {
@@ -119,11 +148,18 @@ func (c *Core) newTasks(at string, state *site.State, until berth.Time, owner fu
 				others[j.ID] = true
 			}
 			ranAgain := is && was.task.Stage == site.Ended && (stage == site.Running || j.End > was.task.End && j.Start >= was.task.End)
+			if ranAgain {
+				tasks.ended = nil
+			}
 			if is && !ranAgain && was.task.Stage == stage {
+				if stage == site.Ended {
+					delete(tasks.open, j.ID)
+				}
 				continue
 			}
 			reservation := owner(j)
 			if reservation == "" {
+				tasks.ended = nil // it may be found out yet
 				continue
 			}
 			task := Task{Site: at, Report: site.Report{Job: *j, Stage: stage}}
@@ -137,17 +173,21 @@ func (c *Core) newTasks(at string, state *site.State, until berth.Time, owner fu
 				events = append(events, taskEvent{reservation: reservation, task: begun, what: TaskStarted})
 			}
 			if stage == site.Ended {
-				events = append(events, taskEvent{reservation: reservation, task: task, what: TaskEnded})
+				events = append(events, taskEvent{reservation: reservation, task: task, what: TaskEnded, listed: true})
 			}
 		}
 	}
 	take(state.Running, site.Running)
-	take(state.Ended, site.Ended)
+	take(ended, site.Ended)
 	waits := map[site.JobID]bool{}
 	for i := range state.Pending {
 		waits[state.Pending[i].ID] = true
 	}
-	for id, was := range known {
+	left := tasks.open
+	if !same {
+		left = known
+	}
+	for id, was := range left {
 		if was.look == c.looks || was.task.Stage == site.Waiting && (waits[id] || state.At <= was.task.Submitted) {
 			continue // or it was handed in after that look began
 		}
@@ -157,6 +197,7 @@ func (c *Core) newTasks(at string, state *site.State, until berth.Time, owner fu
 		e := taskEvent{reservation: was.reservation, task: was.task, gone: !flow}
 		switch {
 		case flow && was.task.Stage == site.Ended:
+			tasks.open[id] = was
 			continue
 		case waits[id]:
 			e.task.Stage, e.task.Start = site.Waiting, 0
@@ -216,7 +257,7 @@ func (c *Core) noteTasks(look *taskLook, number uint64) {
 			known.drop(e.task.ID)
 		default:
 			t := &knownTask{reservation: e.reservation, task: e.task}
-			known.put(t)
+			known.put(t, e.listed)
 			c.noteEnd(t)
 			c.noteOutput(t, number)
 		}
@@ -366,7 +407,7 @@ func (c *Core) restoreTasks(all []savedTasks) {
 		known := newSiteTasks()
 		for j := range all[i].Tasks {
 			t := &all[i].Tasks[j]
-			known.put(t)
+			known.put(t, false)
 			c.noteEnd(t)
 		}
 		c.tasks[all[i].Site] = known
