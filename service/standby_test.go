@@ -46,6 +46,16 @@ func (w *harbour) shownAlike(a, b *service.Host) {
 	if diff := cmp.Diff(list(a), list(b)); diff != "" {
 		w.t.Fatal(diff)
 	}
+	flows := func(h *service.Host) []service.Workflow {
+		all, _, err := h.Workflows(w.t.Context(), root.By, service.FlowFilter{})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return all
+	}
+	if diff := cmp.Diff(flows(a), flows(b)); diff != "" {
+		w.t.Fatal(diff)
+	}
 	outages := func(h *service.Host) []service.PoolOutage {
 		all, err := h.Outages(w.t.Context(), root.By)
 		if err != nil {
@@ -85,6 +95,13 @@ func (w *harbour) toldAlike(a, b []service.Notice) {
 	}
 }
 
+// accounting is a site that lets everyone into every account.
+type accounting struct{ manyByItself }
+
+func (accounting) Admits(context.Context, *site.Partition, *site.Entry) (site.Admission, error) {
+	return site.Admission{}, nil
+}
+
 // In random histories, in which the one that stands by takes over again and again, it shows what the
 // leader shows, within a second, and goes on where that ended; site and service are in line in the end.
 func TestStandbyFollowsAndTakesOver(t *testing.T) {
@@ -92,17 +109,46 @@ func TestStandbyFollowsAndTakesOver(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			harbourOf(t, []site.Unit{site.UnitNode, site.UnitCore}[seed%2], true, func(t *testing.T, w *harbour) {
 				s := storm{w, rand.New(rand.NewPCG(seed, 20)), t, nil}
-				standby := w.beside()
+				of := [2]string{}
+				if a, is := w.options.Managers["harbour"].Adapter.(manyByItself); is {
+					of = [2]string{"phys", "bio"}
+					m := w.options.Managers["harbour"]
+					m.Adapter = accounting{a}
+					w.options.Managers["harbour"] = m
+					if err := w.host.Close(); err != nil {
+						t.Fatal(err)
+					}
+					w.open()
+				}
+				standby, flows := w.beside(), 0
 				time.Sleep(time.Second / 2) // what happens does so at whole seconds, and is looked at in between
 				first := max(w.host.LastEvent(), standby.LastEvent())
 				for step := range 30 {
+					if step%10 == 7 { // it is under way when the other takes over
+						flow := berth.Workflow{
+							ID: fmt.Sprint("flow", step), Account: of[0], Deadline: berth.Forever, Algorithm: berth.BestAlgorithm, Repair: berth.RepairBoth,
+							Tasks: []berth.WorkflowTask{
+								{ID: "a", Seconds: 40, Most: 1, Retries: 1}, {ID: "b", Seconds: 40, Most: 2, After: []int{0}, Account: of[1]},
+								{ID: "c", Seconds: 60, Most: 1, After: []int{0}}, {ID: "d", Seconds: 90, Most: 1, After: []int{1, 2}},
+							},
+						}
+						a, err := w.host.SubmitWorkflow(t.Context(), ann, flow)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if a.Workflow.Refusal == nil {
+							flows++
+						}
+					}
 					was := w.host
 					if s.happen(); w.host != was { // what was told before a restart is not kept
 						first = max(w.host.LastEvent(), standby.LastEvent())
 					}
 					w.pass(1 + s.IntN(30))
+					time.Sleep(time.Second * 2 / 5) // tasks of workflows are looked after at the half seconds
 					w.shownAlike(w.host, standby)
 					w.toldAlike(w.heard(w.host, first), w.heard(standby, first))
+					time.Sleep(time.Second * 3 / 5)
 					if step%10 != 9 {
 						continue
 					}
@@ -137,6 +183,9 @@ func TestStandbyFollowsAndTakesOver(t *testing.T) {
 				w.pass(300)
 				if err := w.inLine(); err != nil {
 					t.Fatal(err)
+				}
+				if flows == 0 {
+					t.Error("no workflow was promised, so none was taken over")
 				}
 				if err := standby.Close(); err != nil {
 					t.Fatal(err)
