@@ -154,3 +154,48 @@ func TestStreamOfPromises(t *testing.T) {
 		})
 	}
 }
+
+// announcing is a site that says when something has happened there.
+type announcing struct {
+	timed
+	changed chan struct{}
+}
+
+func (a announcing) Changed() <-chan struct{} { return a.changed }
+
+// A site is looked at as soon as it says that something has happened there, also while its keeper rests after
+// a stream of promises; the stream itself leaves it its rest.
+func TestWhatASiteAnnouncesIsLookedAtAtOnce(t *testing.T) {
+	harbourOf(t, site.UnitCore, true, func(t *testing.T, w *harbour) {
+		if err := w.host.Close(); err != nil {
+			t.Fatal(err)
+		}
+		m, changed := w.options.Managers["harbour"], make(chan struct{}, 1)
+		m.Adapter = announcing{m.Adapter.(timed), changed}
+		w.options.Managers["harbour"] = m
+		w.open()
+		w.pass(7)
+		looks := w.looks.Load()
+		const each = 10 * time.Millisecond
+		for i := range 50 {
+			w.reserve(fmt.Sprint("s", i), 1, 100+berth.Duration(i), 1)
+			w.passAbout(each)
+		}
+		if n := w.looks.Load() - looks; n > 6 {
+			t.Errorf("%d looks in half a second of promises, want one in a quarter of a second, and one besides", n)
+		}
+		looks = w.looks.Load()
+		for range 50 {
+			changed <- struct{}{}
+			w.passAbout(each)
+			if n := w.looks.Load() - looks; n != 1 {
+				t.Fatalf("%d looks in %v after something was announced, want one", n, each)
+			}
+			looks++
+		}
+		w.pass(10)
+		if err := w.inLine(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -234,16 +234,15 @@ func (k *keeper) lookSoon() {
 	k.poke()
 }
 
-// restPart is which part of the time between two looks a keeper rests at most after a
+// restPart is which part of the time between two looks a keeper rests after a
 // round however often it is poked, so that a stream of small things is one round.
 // It does not rest after a round for which it was not poked, at most one
 // in that time.
 const restPart = 20
 
-// restShare is how many times as long as a round took a keeper rests after it, if that is less: rounds of a
-// site whose looks cost next to nothing are no more than a fifth of the time. It rests half as long if a site
-// says that something has happened there.
-const restShare = 4
+// restShare is how many times as long as a round took a keeper rests after it at least if a site says that
+// something has happened there, so that rounds are no more than a third of the time however often it does.
+const restShare = 2
 
 // lookShare is which part of a core the commands of looks may use on average: with what Berth
 // does with their answers, half as much again in front of Slurm, that is 5 %.
@@ -253,11 +252,6 @@ const lookShare = 30
 // much.
 func (k *keeper) pace() time.Duration {
 	return max(k.manager.Every, time.Duration(lookShare*k.cost.Load()))
-}
-
-// rest returns how long a keeper rests after a round for which it was poked, and that took so long.
-func (k *keeper) rest(took time.Duration) time.Duration {
-	return min(k.pace()/restPart, max(restShare*took, time.Duration(lookShare*k.cost.Load())))
 }
 
 // keep looks after a site until ctx ends.
@@ -290,7 +284,7 @@ func (h *Host) keep(ctx context.Context, k *keeper) {
 		}
 		began := time.Now()
 		again = h.round(ctx, k) && !again // once, or a site that never has it right is never left in peace
-		rest, wait := k.rest(time.Since(began)), k.pace()
+		rest, least, wait := k.pace()/restPart, restShare*time.Since(began), k.pace()
 		switch {
 		case again:
 			wait = 0
@@ -298,13 +292,13 @@ func (h *Host) keep(ctx context.Context, k *keeper) {
 			timer.Reset(rest + wait)
 			continue
 		}
-		timer.Reset(rest / 2)
+		timer.Reset(min(rest, least))
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		}
-		timer.Reset(rest - rest/2)
+		timer.Reset(max(0, rest-least))
 		select {
 		case <-ctx.Done():
 			return
