@@ -64,7 +64,9 @@ type limited struct {
 	asked  map[string]*berth.Request
 	unused map[holder]int // how many were given up unused
 	bills  bills
-	ends   map[string]int // how often each limit has refused, by what it is of, and by what was asked
+	// seriesIDs are the series so far.
+	seriesIDs []string
+	ends      map[string]int // how often each limit has refused, by what it is of, and by what was asked
 }
 
 // holder is one for whom things are counted together.
@@ -392,19 +394,38 @@ func (w *limited) step() {
 	before := w.e.Snapshot()
 	var event func() engine.Event
 	added, until := false, berth.Time(0)
-	what := rapid.SampledFrom([]string{"submit", "submit", "submit", "submit", "modify", "extend", "cancel", "offer", "down", "up"}).Draw(t, "what")
+	what := rapid.SampledFrom([]string{"submit", "submit", "submit", "submit", "modify", "extend", "cancel", "offer", "offer", "confirm", "down", "maintenance", "up", "series", "series", "modify series"}).Draw(t, "what")
 	w.what = what
 	switch what {
 	case "cancel":
 		_, _ = w.apply(engine.Cancel(id)) // of what is over there is nothing to cancel
 		return
-	case "down", "up":
+	case "confirm":
+		if _, err := w.apply(engine.Confirm(id)); err == nil {
+			w.ends["held, then confirmed"]++
+		}
+		return
+	case "series":
+		r := w.request(role)
+		w.series(&r)
+		return
+	case "modify series":
+		w.modifySeries(role)
+		return
+	case "down", "maintenance", "up":
 		site := rapid.SampledFrom(w.config.Sites).Draw(t, "site")
 		at, pe := berth.PoolID(site.Name, "p"), rapid.IntRange(0, int(site.Pools[0].PEs)-1).Draw(t, "pe")
 		pes := berth.PEsOf(berth.PE(pe))
 		out := engine.Up(at, pes)
-		if what == "down" {
+		switch what {
+		case "down":
 			out = engine.Down(berth.Outage{Resource: at, PEs: pes})
+		case "maintenance":
+			if binding := site.Pools[0].Binding; binding == berth.Late {
+				return // which knows no outage ahead
+			}
+			from := w.now + berth.Time(rapid.IntRange(1, 30).Draw(t, "begins in"))
+			out = engine.Down(berth.Outage{Resource: at, PEs: pes, From: from, Until: from + 10})
 		}
 		if _, err := w.apply(out); err != nil {
 			t.Fatal(err)
@@ -441,7 +462,7 @@ func (w *limited) step() {
 				return
 			}
 			r = rapid.SampledFrom(offers).Draw(t, "offer").Request
-			r.Hold = 0
+			r.Hold = berth.Duration(rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "held for"))
 		}
 		event = func() engine.Event { return engine.Submit(r.Clone()) }
 	}

@@ -15,10 +15,11 @@ import (
 // sharing draws accounts and QOS of tasks, what these may have together, and what others ask for in them: series, elements of
 // arrays, requests that are modified. It has dice of its own.
 type sharing struct {
-	dice  *rand.Rand
-	on    bool
-	bills bills
-	has   map[holder]possessed // before the event
+	dice   *rand.Rand
+	priced *rand.Rand // draws prices, by dice of their own
+	on     bool
+	bills  bills
+	has    map[holder]possessed // before the event
 }
 
 // possessed is what a holder has.
@@ -29,7 +30,7 @@ type possessed struct {
 }
 
 func newSharing(seed uint64) sharing {
-	s := sharing{dice: rand.New(rand.NewPCG(seed, 41)), on: seed%2 == 1, has: map[holder]possessed{}}
+	s := sharing{dice: rand.New(rand.NewPCG(seed, 41)), priced: rand.New(rand.NewPCG(seed, 43)), on: seed%2 == 1, has: map[holder]possessed{}}
 	s.bills = bills{
 		price: unpriced,
 		live:  map[string]*bill{}, paid: map[holder]map[policy.Month]int64{},
@@ -55,6 +56,17 @@ func (s *sharing) chance(percent int) bool { return s.on && s.dice.IntN(100) < p
 func (s *sharing) limit(config *engine.Config) {
 	if !s.on {
 		return
+	}
+	if s.priced.IntN(3) > 0 {
+		for _, site := range config.Sites {
+			if s.priced.IntN(2) == 0 {
+				config.Prices = append(config.Prices, policy.Price{Site: site.Name, Factor: 1 + s.priced.Int64N(3000)})
+			}
+		}
+		config.Prices = append(config.Prices, policy.Price{QOS: "low", Factor: 1 + s.priced.Int64N(1500)})
+		s.bills.price = func(r *berth.Reservation, pool berth.ResourceID, area int64) int64 {
+			return priceBy(config.Prices, r.Request.Partition, r, pool, area)
+		}
 	}
 	for _, l := range []struct {
 		name        policy.LimitName
@@ -177,6 +189,27 @@ func (x *flows) ownsOf(h holder) possessed {
 	return o
 }
 
+// chargedAlike compares what a holder is charged with the sums of the engine.
+func (x *flows) chargedAlike(h holder, is possessed) {
+	if !x.config.Limits.HasBudgets() {
+		return
+	}
+	accounts, qualities, _ := x.e.Limited()
+	usage := x.e.AccountUsage(h.account)
+	switch {
+	case h.qos != "" && slices.Contains(qualities, h.qos):
+		usage = x.e.QOSUsage(h.qos)
+	case !slices.Contains(accounts, h.account):
+		return // which is not counted
+	}
+	if usage.Charged.All != is.all || usage.Month.All != is.charge {
+		x.fatalf("%+v is charged for %d, in this month %d, want %d and %d", h, usage.Charged.All, usage.Month.All, is.all, is.charge)
+	}
+	if len(x.config.Prices) > 0 && is.all > 0 {
+		x.cells["holder of tasks charged at prices"]++
+	}
+}
+
 // withinLimits says that what tasks of workflows are given anew, or go on with, is within what is allowed to their accounts and
 // QOS. What is moved, or runs on at a site that is not managed, is not asked.
 func (x *flows) withinLimits(changes []change.Change) {
@@ -225,6 +258,7 @@ func (x *flows) withinLimits(changes []change.Change) {
 	for _, h := range []holder{{account: "bio"}, {account: "chem"}, {qos: "low"}, {qos: "high"}} {
 		was, is := s.has[h], x.ownsOf(h)
 		s.has[h] = is
+		x.chargedAlike(h, is)
 		if !added || unasked {
 			continue
 		}
