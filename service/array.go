@@ -92,15 +92,16 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 		from(0)
 	})
 	if !errors.Is(err, errPatience) {
-		return answers, err
+		return h.pricedAll(answers), err
 	}
-	return call(ctx, h, ask.By.User, func(answer func([]Answer, error)) {
+	answers, err = call(ctx, h, ask.By.User, func(answer func([]Answer, error)) {
 		id := strings.TrimSuffix(h.idUnder(ask.asked(), r.ID), partSuffix(0))
 		a := &array{answers: make([]Answer, parts), left: parts, done: answer}
 		for i := range parts {
 			h.soFarOf(ask.part(i), id+partSuffix(i), a.part(i))
 		}
 	})
+	return h.pricedAll(answers), err
 }
 
 func partSuffix(i int) string { return "_" + strconv.Itoa(i+1) }

@@ -83,7 +83,7 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 	if errors.Is(err, errPatience) {
 		answer, err = h.soFar(ctx, &ask, func() string { return r.ID })
 	}
-	return answer.value(), err
+	return h.priced(answer.value()), err
 }
 
 // answering takes an answer, which is not written any more, or an error.
@@ -370,7 +370,7 @@ func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error)
 	if ask.Key == "" {
 		return nil, nil
 	}
-	return call(ctx, h, ask.By.User, func(answer func([]Answer, error)) {
+	list, err := call(ctx, h, ask.By.User, func(answer func([]Answer, error)) {
 		parts := max(1, parts)
 		for i := range parts {
 			a := ask.part(i)
@@ -390,6 +390,7 @@ func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error)
 			_, _ = h.again(a, waiting{key: a.key, answer: all.part(i), offered: &offered}) // which answers
 		}
 	})
+	return h.pricedAll(list), err
 }
 
 // may returns the card that a principal wants to act on, or why they may not. They are not
@@ -413,7 +414,7 @@ func noReservation(id string) error {
 // each key, when its sites agree to it, if they are asked.
 func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *card) (engine.Event, error)) (Answer, error) {
 	answer, err := call(ctx, h, ask.By.User, func(answer answering) { h.changeOf(ask, id, event, answer) })
-	return answer.value(), err
+	return h.priced(answer.value()), err
 }
 
 // changeOf is change of the loop.
@@ -573,6 +574,30 @@ func (h *Host) List(ctx context.Context, by Principal, f Filter) (list []Reserva
 		return len(list) < limit && (looked%1024 != 0 || ctx.Err() == nil)
 	})
 	return list, looked, ctx.Err()
+}
+
+// priced returns an answer with what budgets are charged for its reservation at the prices of now. What it was foreseen to leave idle is in it
+// for as long as the reservation stays as it was answered.
+func (h *Host) priced(a Answer) Answer {
+	m, err := h.seen()
+	if err != nil || a.Reservation.ID == "" {
+		return a
+	}
+	f := found{Reservation: a.Reservation}
+	if k := m.card(f.ID); k != nil && k.version == f.Version && k.promise != nil {
+		f.idle = k.promise.ChargedIdle()
+	}
+	f.charge(m.config)
+	a.Reservation = f.Reservation
+	return a
+}
+
+// pricedAll prices answers in place.
+func (h *Host) pricedAll(list []Answer) []Answer {
+	for i := range list {
+		list[i] = h.priced(list[i])
+	}
+	return list
 }
 
 // found is a reservation without what its sites have of it.

@@ -213,5 +213,5 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 	if errors.Is(err, errPatience) {
 		answer, err = h.soFar(ctx, &ask, func() string { return id })
 	}
-	return answer.value(), err
+	return h.priced(answer.value()), err
 }

@@ -120,3 +120,23 @@ func TestUsedAtThePricesOfItsTime(t *testing.T) {
 		t.Errorf("%+v, %v; want 100 PE-seconds at the prices of before and 300 at those of now", used, err)
 	}
 }
+
+// The account that a workflow names is one of its user's, also where each task names another one.
+func TestAWorkflowNamesAnAccountOfItsUserThatNoTaskUses(t *testing.T) {
+	for _, open := range []bool{false, true} {
+		h, _ := withProjects(t, open, nil)
+		w := berth.Workflow{Deadline: 3000, Algorithm: berth.SlackAlgorithm, Repair: berth.RepairBoth, Tasks: []berth.WorkflowTask{{ID: "a", Seconds: 10, Most: 1}}}
+		w.Tasks[0].Account = "phys"
+		for account, may := range map[string]bool{"chem": true, "bots": false} {
+			w.Account = account
+			_, err := h.SubmitWorkflow(t.Context(), asUser("ann"), w)
+			coded, is := errors.AsType[*berth.Error](err)
+			if denied := is && coded.Code == berth.Denied && coded.Field == "account"; denied == may || may && err != nil {
+				t.Errorf("open to all %t, %s: %v", open, account, err)
+			}
+			if _, err := h.WorkflowOffers(t.Context(), asUser("ann"), w); (err == nil) != may {
+				t.Errorf("offers, open to all %t, %s: %v", open, account, err)
+			}
+		}
+	}
+}

@@ -373,7 +373,30 @@ func TestPricesAreTold(t *testing.T) {
 	if err != nil || len(offers) != 1 || offers[0].Charge == nil || *offers[0].Charge != 300 {
 		t.Fatalf("%+v, %v, want a charge of 300 PE-seconds", offers, err)
 	}
-	submit(t, h, ann, r)
+	keyed := ann
+	keyed.Key = "k"
+	for _, when := range []string{"first", "again"} {
+		if got := submit(t, h, keyed, r).Reservation; got.Charge == nil || *got.Charge != 300 {
+			t.Errorf("answered %s is a charge of %v, want 300 PE-seconds", when, got.Charge)
+		}
+	}
+	wide := r
+	wide.ID, wide.Ready, wide.Deadline = "wide", 2000, 2100
+	parts, err := h.SubmitArray(t.Context(), ann, wide, 2)
+	if err != nil || len(parts) != 2 || parts[1].Reservation.Charge == nil || *parts[1].Reservation.Charge != 300 {
+		t.Errorf("of an array are answered %+v, %v", parts, err)
+	}
+	longer := wide
+	longer.ID, longer.Deadline = parts[0].Reservation.ID, 2120
+	longer.Parts = []berth.Part{{Variants: []berth.Variant{{NPE: 2, Duration: 120}}}}
+	if a, err := h.Modify(t.Context(), ann, longer.ID, longer); err != nil || a.Reservation.Charge == nil || *a.Reservation.Charge != 360 {
+		t.Errorf("once it is longer %+v, %v, want a charge of 360 PE-seconds", a, err)
+	}
+	for i := range parts {
+		if a, err := h.Release(t.Context(), ann, parts[i].Reservation.ID); err != nil || a.Charge != nil {
+			t.Errorf("%+v, %v, want no charge of what was given back", a, err)
+		}
+	}
 	if got, err := h.Get(t.Context(), ann.By, "a"); err != nil || got.Charge == nil || *got.Charge != 300 {
 		t.Errorf("%+v, %v, want a charge of 300 PE-seconds", got, err)
 	}

@@ -39,6 +39,11 @@ func (h *Host) unable(ctx context.Context, asker, user string) map[string]string
 func (h *Host) sharingAdmitted(ctx context.Context, w *berth.Workflow) error {
 	type asked struct{ account, qos, partition, site string }
 	seen := map[asked]bool{}
+	if w.Account != "" { // also where every task names another one
+		if err := h.inProject(ctx, w.User, &w.Account); err != nil {
+			return err
+		}
+	}
 	if slices.ContainsFunc(w.Tasks, func(t berth.WorkflowTask) bool { return !t.Done && cmp.Or(t.Account, w.Account) == "" }) {
 		if err := h.inProject(ctx, w.User, &w.Account); err != nil {
 			return err

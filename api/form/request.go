@@ -90,7 +90,7 @@ type Reservation struct {
 	Sites     []Materialised `json:"sites,omitempty"`
 	Created   Time           `json:"created,omitzero"`
 	Changed   Time           `json:"changed,omitzero"`
-	// Charge is the PE-seconds that budgets are charged for it as promised; nil where there are no prices, and in events and answers to a request.
+	// Charge is the PE-seconds that budgets are charged for it as promised; nil where there are no prices, and in events.
 	Charge *int64 `json:"charged_pe_seconds,omitempty"`
 }
 
