@@ -31,6 +31,8 @@ type Occurrence struct {
 	Deadline Time `json:"deadline"`
 	// Shift says what a change of the clock has made of its time.
 	Shift Shift `json:"shift,omitempty"`
+	// Moved is by how much it comes later than the rule says since the series was changed; earlier, if negative.
+	Moved Duration `json:"moved,omitempty"`
 }
 
 // Progress is how far an open series has come. The numbers of its lists ascend.
@@ -127,12 +129,11 @@ type RefusedOccurrence struct {
 	Refusal Refusal `json:"refusal"`
 }
 
-// MaxOccurrences bounds the occurrences of one series: nearly three years of days. They are
-// decided in one step.
-const MaxOccurrences = 1000
+// MaxOccurrences bounds the occurrences of one series: ten years of days. They are decided in one step.
+const MaxOccurrences = 4000
 
 // maxShapes bounds the occurrences of one series times the variants of each: as many places are looked for in one step.
-const maxShapes = 2 * MaxOccurrences
+const maxShapes = MaxOccurrences
 
 // OccurrenceID returns the id of the reservation of an occurrence, by its number from 1.
 func OccurrenceID(series string, number int) string { return series + "." + strconv.Itoa(number) }
@@ -230,6 +231,9 @@ func (s *Series) Validate() error {
 		o := &s.Occurrences[i]
 		if !slices.Contains(Shifts(), o.Shift) {
 			return Errorf(Invalid, "shift", "%q of occurrence %d; want one of %q", o.Shift, i+1, Shifts())
+		}
+		if o.Moved <= -TimeLimit || o.Moved >= TimeLimit {
+			return Errorf(Invalid, "moved", "%d s of occurrence %d; want a length of time below 2^42 s", o.Moved, i+1)
 		}
 		if i > 0 && o.Ready <= s.Occurrences[i-1].Ready {
 			return Errorf(Invalid, "occurrences", "number %d is ready at %d, not after the one before it", i+1, o.Ready)

@@ -93,8 +93,15 @@ func (f *fake) ModifySeries(_ context.Context, ask service.Ask, id string, x ser
 			answer.Refusals = append(answer.Refusals, berth.RefusedOccurrence{Number: i + 1, Refusal: berth.Refusal{Reason: berth.TooLarge, Wanted: x.NPE, Limit: 100}})
 		default:
 			r.Allotments = []berth.Allotment{{Resource: r.Allotments[0].Resource, Start: r.Allotments[0].Start.Add(x.By), End: r.Allotments[0].End.Add(x.By), NPE: max(x.NPE, r.Allotments[0].NPE)}}
-			r.Request.Ready = r.Request.Ready.Add(x.By)
+			r.Request.Ready, r.Request.Deadline = r.Request.Ready.Add(x.By), r.Request.Deadline.Add(x.By)
 		}
+	}
+	if s.Progress != nil && x.To == 0 {
+		for i := s.Progress.Decided; i < s.Progress.Last; i++ {
+			o := &s.Series.Occurrences[i]
+			o.Ready, o.Deadline, o.Moved = o.Ready.Add(x.By), o.Deadline.Add(x.By), o.Moved+x.By
+		}
+		answer.Series = *s
 	}
 	return f.series.answer(&ask, answer), nil
 }

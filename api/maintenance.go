@@ -69,7 +69,7 @@ var maintenanceBody = append(body[maintained]{
 		a.try, err = v.truth()
 		return err
 	}},
-}, lifted(recurringBody, func(a *maintained) *recurring { return &a.recurring })...)
+}, lifted(recurringBody(service.MaxTimes), func(a *maintained) *recurring { return &a.recurring })...)
 
 // times returns when it is, and what a change of the clock has made of some.
 func (a *maintained) times(now berth.Time) (list []berth.Interval, notes map[berth.Time]string, err error) {
@@ -88,7 +88,7 @@ func (a *maintained) times(now berth.Time) (list []berth.Interval, notes map[ber
 	case !a.repeats():
 		return []berth.Interval{{Start: *a.start, End: a.start.Add(a.lasts)}}, nil, nil
 	}
-	a.how.From, a.how.Open = time.Unix(int64(*a.start), 0), true
+	a.how.From, a.how.Open, a.how.Most = time.Unix(int64(*a.start), 0), true, service.MaxTimes
 	starts, err := recurrence.Expand(&a.how)
 	if err != nil {
 		return nil, nil, err

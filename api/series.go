@@ -30,40 +30,43 @@ func (a *recurring) settle() {
 	}
 }
 
-var recurringBody = body[recurring]{
-	{"repeat", "How it repeats: words such as every weekday 09:00, every 2 weeks on monday 09:00 or first monday of the month 18:00, or an RRULE of RFC 5545 behind RRULE:. docs/series.md lists the forms.", text("every weekday 09:00"), func(a *recurring, v value) (err error) {
-		a.how.Rule, err = v.word()
-		return err
-	}},
-	{"time_zone", "By whose clock it repeats; UTC if it is not given.", text("Europe/Berlin"), func(a *recurring, v value) (err error) {
-		if a.zone, err = v.word(); err != nil {
+// recurringBody is what a repetition may say that occurs at most so often.
+func recurringBody(most int64) body[recurring] {
+	return body[recurring]{
+		{"repeat", "How it repeats: words such as every weekday 09:00, every 2 weeks on monday 09:00 or first monday of the month 18:00, or an RRULE of RFC 5545 behind RRULE:. docs/series.md lists the forms.", text("every weekday 09:00"), func(a *recurring, v value) (err error) {
+			a.how.Rule, err = v.word()
 			return err
-		}
-		zone, err := time.LoadLocation(a.zone)
-		if err != nil || a.zone == "Local" {
-			return fmt.Errorf("%.80q is no time zone that is known here; want one such as Europe/Berlin or UTC", a.zone)
-		}
-		a.how.Zone = zone
-		return nil
-	}},
-	{"until", "The latest start.", instant(), func(a *recurring, v value) error {
-		t, err := v.instant(down)
-		a.how.Until = time.Unix(int64(t), 0)
-		return err
-	}},
-	{"times", "How often the rule occurs, before exceptions are taken out.", whole(1, berth.MaxOccurrences), func(a *recurring, v value) error {
-		n, err := v.whole(1, berth.MaxOccurrences)
-		a.how.Times = int(n)
-		return err
-	}},
-	{"except", "Days or times at which it does not occur, by the clock of the zone.", listOf(text("2026-12-24")), func(a *recurring, v value) (err error) {
-		a.how.Except, err = someTexts(v)
-		return err
-	}},
-	{"add", "Further times at which it occurs, by the clock of the zone.", listOf(text("2026-12-23 09:00")), func(a *recurring, v value) (err error) {
-		a.how.Add, err = someTexts(v)
-		return err
-	}},
+		}},
+		{"time_zone", "By whose clock it repeats; UTC if it is not given.", text("Europe/Berlin"), func(a *recurring, v value) (err error) {
+			if a.zone, err = v.word(); err != nil {
+				return err
+			}
+			zone, err := time.LoadLocation(a.zone)
+			if err != nil || a.zone == "Local" {
+				return fmt.Errorf("%.80q is no time zone that is known here; want one such as Europe/Berlin or UTC", a.zone)
+			}
+			a.how.Zone = zone
+			return nil
+		}},
+		{"until", "The latest start.", instant(), func(a *recurring, v value) error {
+			t, err := v.instant(down)
+			a.how.Until = time.Unix(int64(t), 0)
+			return err
+		}},
+		{"times", "How often the rule occurs, before exceptions are taken out.", whole(1, most), func(a *recurring, v value) error {
+			n, err := v.whole(1, most)
+			a.how.Times = int(n)
+			return err
+		}},
+		{"except", "Days or times at which it does not occur, by the clock of the zone.", listOf(text("2026-12-24")), func(a *recurring, v value) (err error) {
+			a.how.Except, err = someTexts(v)
+			return err
+		}},
+		{"add", "Further times at which it occurs, by the clock of the zone.", listOf(text("2026-12-23 09:00")), func(a *recurring, v value) (err error) {
+			a.how.Add, err = someTexts(v)
+			return err
+		}},
+	}
 }
 
 // repeated is a series as it was read.
@@ -76,7 +79,7 @@ type repeated struct {
 }
 
 // seriesBody is what a series may say: a request without a deadline, and how it repeats.
-var seriesBody = slices.Concat(lifted(requestBody, func(a *repeated) *asked { return &a.asked }, "deadline", "deadline_in", "ready_in", "kind"), lifted(recurringBody, func(a *repeated) *recurring { return &a.recurring }), body[repeated]{
+var seriesBody = slices.Concat(lifted(requestBody, func(a *repeated) *asked { return &a.asked }, "deadline", "deadline_in", "ready_in", "kind"), lifted(recurringBody(berth.MaxOccurrences), func(a *repeated) *recurring { return &a.recurring }), body[repeated]{
 	{"ahead", "Makes an open series: each occurrence is asked for once it is no further ahead than this, and the series goes on without an end if none is given. What cannot be promised then is refused, and asked for again a 42nd of this later, a day at most and a minute at least.", duration(), func(a *repeated, v value) error {
 		d, err := v.length(1)
 		a.ahead, a.how.Open = d, true
@@ -375,9 +378,11 @@ func seriesView(s *service.Series, instead []service.OccurrenceOffers) form.Seri
 	case len(s.Unfit) > 0:
 		f.Decision = form.Partly
 	}
+	f.Moved = movedOccurrences(s)
 	for i := range f.Count {
 		o := &s.Series.Occurrences[i]
-		one := form.Occurrence{Number: i + 1, Ready: form.TimeOf(o.Ready), Deadline: form.TimeOf(o.Deadline), Shift: o.Shift, Note: shiftNote(o.Shift, s.Series.Zone)}
+		window, _ := s.Window(i + 1)
+		one := form.Occurrence{Number: i + 1, Ready: form.TimeOf(window.Start), Deadline: form.TimeOf(window.End), Shift: o.Shift, Note: shiftNote(o.Shift, s.Series.Zone)}
 		if r := &s.Reservations[i]; r.ID != "" {
 			one.ID, one.State, one.Expires = r.ID, string(r.State), form.TimeOf(r.Expires)
 			places(&one.Place, &one.Parts, r.Allotments)
@@ -406,7 +411,7 @@ func prolonged(f *form.Series, s *service.Series) {
 	p, list := s.Progress, s.Series.Occurrences
 	f.Count, f.Open, f.Skipped = p.Decided, !p.Over(), p.Skipped
 	if p.Decided > 0 {
-		f.PromisedUntil = form.TimeOf(earliest(s, p.Decided))
+		f.PromisedUntil = startOf(s, p.Decided)
 	}
 	if p.Decided < p.Last {
 		f.Prolonged = form.TimeOf(list[p.Decided].Ready.Add(-s.Series.Ahead))
@@ -414,17 +419,35 @@ func prolonged(f *form.Series, s *service.Series) {
 	if len(p.Waiting) > 0 {
 		f.Again = form.TimeOf(p.Again)
 	}
-	if last := p.Last; last > 0 && last < berth.MaxOccurrences {
-		f.Ends = form.TimeOf(earliest(s, last))
+	if last := p.Last; last > 0 {
+		f.Ends = startOf(s, last)
 	}
 }
 
-// earliest returns from when on an occurrence may start: as its reservation was changed since, if it has one of its own.
-func earliest(s *service.Series, number int) berth.Time {
-	if r := &s.Reservations[number-1]; r.ID == berth.OccurrenceID(s.Series.ID, number) {
-		return r.Request.Ready
+// startOf returns from when on an occurrence may start.
+func startOf(s *service.Series, number int) form.Time {
+	window, _ := s.Window(number)
+	return form.TimeOf(window.Start)
+}
+
+// movedOccurrences returns which occurrences come at another time than the rule says, those that follow each other
+// together.
+func movedOccurrences(s *service.Series) (list []form.MovedOccurrences) {
+	last := len(s.Series.Occurrences)
+	if s.Progress != nil {
+		last = s.Progress.Last
 	}
-	return s.Series.Occurrences[number-1].Ready
+	for n := 1; n <= last; n++ {
+		_, by := s.Window(n)
+		switch end := len(list) - 1; {
+		case by == 0:
+		case end >= 0 && list[end].To == n-1 && list[end].By == by:
+			list[end].To = n
+		default:
+			list = append(list, form.MovedOccurrences{From: n, To: n, By: by})
+		}
+	}
+	return list
 }
 
 // shiftNote says what a change of the clock has made of a time.

@@ -65,6 +65,17 @@ func TestSeriesChangeOverHTTP(t *testing.T) {
 	if o := changed.Series.Occurrences; changed.Decision != form.Accepted || o[0].Start != s.Occurrences[0].Start || o[1].Start != s.Occurrences[1].Start-1800 || o[2].NPE != 4 {
 		t.Errorf("it is %+v", changed)
 	}
+	if m := changed.Series.Moved; !slices.Equal(m, []form.MovedOccurrences{{From: 2, To: 3, By: -1800}}) || changed.Series.Occurrences[1].Ready != s.Occurrences[1].Ready-1800 {
+		t.Errorf("moved are %+v, and it is %+v", m, changed.Series)
+	}
+	if a := w.do("alice", "POST", path, `{"from":3,"to":3,"by":1800}`); a.Code != http.StatusOK {
+		t.Errorf("%d %s", a.Code, a.text)
+	}
+	got := into[form.Series](t, w.do("alice", "GET", "/v1/series/"+s.ID, ""), http.StatusOK)
+	listed := into[form.SeriesList](t, w.do("alice", "GET", "/v1/series", ""), http.StatusOK).Series
+	if want := []form.MovedOccurrences{{From: 2, To: 2, By: -1800}}; !slices.Equal(got.Moved, want) || len(listed) != 1 || !slices.Equal(listed[0].Moved, want) {
+		t.Errorf("once the third is back in its place moved are %+v, in the list %+v", got.Moved, listed)
+	}
 	refused := into[form.SeriesAnswer](t, w.do("alice", "POST", path, `{"from":2,"to":2,"npe":400}`), http.StatusOK)
 	if refused.Decision != form.Refused || len(refused.Refusals) != 1 || refused.Refusals[0].Number != 2 || refused.Refusals[0].Reason != "too_large" || refused.Refusals[0].Refusal.Detail == "" {
 		t.Errorf("it is %+v", refused)
@@ -83,7 +94,8 @@ func TestOpenSeriesOverHTTP(t *testing.T) {
 	s := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series", body), http.StatusCreated).Series
 	until, _ := s.PromisedUntil.MarshalText()
 	next, _ := s.Prolonged.MarshalText()
-	if !s.Open || s.Count != 5 || len(s.Occurrences) != 5 || s.AtLeast != 5 || s.Ahead != 8*24*3600 || string(until) != "2026-11-27T08:00:00Z" || string(next) != "2026-11-22T08:00:00Z" || s.Ends != 0 {
+	last := s.Ends.String() // after ten years
+	if !s.Open || s.Count != 5 || len(s.Occurrences) != 5 || s.AtLeast != 5 || s.Ahead != 8*24*3600 || string(until) != "2026-11-27T08:00:00Z" || string(next) != "2026-11-22T08:00:00Z" || !strings.HasPrefix(last, "2036-11-") {
 		t.Errorf("it is %+v, promised until %s, the next turn at %s", s, until, next)
 	}
 	moved := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series/"+s.ID+"/modify", `{"from":5,"by":1800}`), http.StatusOK).Series
@@ -91,12 +103,15 @@ func TestOpenSeriesOverHTTP(t *testing.T) {
 		t.Errorf("once the last has moved it is promised until %d, want %d", moved.PromisedUntil, s.PromisedUntil+1800)
 	}
 	s = moved
+	if m := moved.Moved; !slices.Equal(m, []form.MovedOccurrences{{From: 5, To: 2610, By: 1800}}) {
+		t.Errorf("moved are %+v, want all from the fifth on, those to come too", m)
+	}
 	skipped := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series/"+s.ID+"/cancel", `{"from":7,"to":7}`), http.StatusOK).Series
 	if !skipped.Open || !slices.Equal(skipped.Skipped, []int{7}) {
 		t.Errorf("it is %+v, want the seventh left out", skipped)
 	}
 	ended := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series/"+s.ID+"/cancel", `{"from":9}`), http.StatusOK).Series
-	if last, _ := ended.Ends.MarshalText(); !ended.Open || ended.Live != 5 || string(last) != "2026-12-02T08:00:00Z" {
+	if last, _ := ended.Ends.MarshalText(); !ended.Open || ended.Live != 5 || string(last) != "2026-12-02T08:30:00Z" {
 		t.Errorf("it is %+v and ends %s", ended, last)
 	}
 	if listed := into[form.SeriesList](t, w.do("alice", "GET", "/v1/series", ""), http.StatusOK).Series; len(listed) != 1 || !listed[0].Open || listed[0].Ahead != s.Ahead || listed[0].PromisedUntil != s.PromisedUntil || listed[0].Ends != ended.Ends {
@@ -154,4 +169,21 @@ func TestBadSeriesOverHTTP(t *testing.T) {
 	}
 	wantProblem(t, w.do("alice", "POST", "/v1/series/none/cancel", `{"from":3,"to":2}`), http.StatusUnprocessableEntity, "from")
 	wantProblem(t, w.do("alice", "GET", "/v1/series/none", ""), http.StatusNotFound)
+}
+
+// Five years of weekdays are one series, promised whole; what occurs more often than 4,000 times in ten years is refused.
+func TestYearsOfWeekdaysOverHTTP(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	body := strings.Replace(seriesFor, `"times":3`, `"times":1300`, 1)
+	s := into[form.SeriesAnswer](t, w.do("alice", "POST", "/v1/series", body), http.StatusCreated)
+	if s.Decision != form.Accepted || s.Series.Live != 1300 || len(s.Series.Occurrences) != 1300 || s.Series.Occurrences[1299].ID != s.Series.ID+".1300" {
+		t.Errorf("%s, %d of %d are live", s.Decision, s.Series.Live, s.Series.Count)
+	}
+	if start, _ := s.Series.Occurrences[1299].Start.MarshalText(); string(start) != "2031-11-14T08:00:00Z" {
+		t.Errorf("the last starts at %s", start)
+	}
+	a := w.do("alice", "POST", "/v1/series", strings.Replace(seriesFor, `"every weekday 09:00","time_zone":"Europe/Berlin","times":3`, `"hourly","time_zone":"Europe/Berlin","until":"2027-11-21T00:00:00Z"`, 1))
+	if a.Code != http.StatusUnprocessableEntity || !strings.Contains(a.text, "more than 4000 times") {
+		t.Errorf("a year of hours is answered %d %s", a.Code, a.text)
+	}
 }

@@ -30,6 +30,9 @@ type Maintenance struct {
 	Created    berth.Time
 }
 
+// MaxTimes bounds how often one maintenance repeats: all its times are told to the engine at once.
+const MaxTimes = 1000
+
 const (
 	// maxMaintenance is how many there are at most that are not over, and maxMaintenanceTimes how many times these have
 	// together that are to come or go on: each is an outage, and the loop tells a thousand in some tenths of a second.
@@ -80,8 +83,8 @@ func (m *Maintenance) check(now berth.Time) error {
 		return berth.Errorf(berth.Invalid, "reason", "%d bytes; want at most %d", len(m.Reason), maxReason)
 	case len(m.Times) == 0:
 		return berth.Errorf(berth.Invalid, "start", "missing; want when it begins, or how it repeats")
-	case len(m.Times) > berth.MaxOccurrences:
-		return berth.Errorf(berth.Invalid, "repeat", "%d times; want at most %d", len(m.Times), berth.MaxOccurrences)
+	case len(m.Times) > MaxTimes:
+		return berth.Errorf(berth.Invalid, "repeat", "%d times; want at most %d", len(m.Times), MaxTimes)
 	}
 	end := berth.Time(-berth.TimeLimit)
 	for _, at := range m.Times {

@@ -25,6 +25,19 @@ type Series struct {
 	Reservations []Reservation
 }
 
+// Window returns the window of an occurrence as it is by now, and by how much later than its rule says it comes: what
+// its own reservation asks for, if that was changed.
+func (s *Series) Window(number int) (w berth.Interval, moved berth.Duration) {
+	o := &s.Series.Occurrences[number-1]
+	w, moved = berth.Interval{Start: o.Ready, End: o.Deadline}, o.Moved
+	r := &s.Reservations[number-1]
+	if r.ID != berth.OccurrenceID(s.Series.ID, number) || r.Request.Deadline == o.Deadline {
+		return w, moved // asked for again within its window, it is ready later, and yet as it was
+	}
+	w = berth.Interval{Start: r.Request.Ready, End: r.Request.Deadline}
+	return w, moved + w.Start.Sub(o.Ready)
+}
+
 // seriesCard is what is known of a series. Once the record that wrote it is durable it is shown to those who only
 // look, and is written no more.
 type seriesCard struct {

@@ -16,8 +16,9 @@ import (
 
 // besideLive measures something of a service with live reservations, in a pool of 1,024 PEs.
 func besideLive(b *testing.B, measure func(b *testing.B, h *service.Host, daily berth.Series)) {
-	for _, live := range []int{1000, 100_000} {
-		b.Run(fmt.Sprintf("live=%d/occurrences=200", live), func(b *testing.B) {
+	for _, c := range []struct{ live, occurrences int }{{1000, 200}, {100_000, 200}, {100_000, 1300}, {100_000, berth.MaxOccurrences}} {
+		live := c.live
+		b.Run(fmt.Sprintf("live=%d/occurrences=%d", live, c.occurrences), func(b *testing.B) {
 			store, err := sqlite.Open(b.TempDir(), sqlite.Options{})
 			if err != nil {
 				b.Fatal(err)
@@ -44,8 +45,8 @@ func besideLive(b *testing.B, measure func(b *testing.B, h *service.Host, daily 
 				})
 			}
 			wg.Wait()
-			s := berth.Series{Rule: "daily", Zone: "UTC", Least: 200, Request: berth.Rigid("", 0, 0, 1, 8, 3600)}
-			for i := range 200 {
+			s := berth.Series{Rule: "daily", Zone: "UTC", Least: c.occurrences, Request: berth.Rigid("", 0, 0, 1, 8, 3600)}
+			for i := range c.occurrences {
 				ready := now + 7200 + berth.Time(86_400*i)
 				s.Occurrences = append(s.Occurrences, berth.Occurrence{Ready: ready, Deadline: ready + 86_400})
 			}
@@ -70,7 +71,7 @@ func promised(b *testing.B, h *service.Host, s berth.Series) (id string) {
 	return a.Series.Series.ID
 }
 
-// BenchmarkSubmitSeries makes durable series of 200 occurrences beside live reservations. An occurrence wants 8 of 1,024 PEs
+// BenchmarkSubmitSeries makes durable series beside live reservations. An occurrence wants 8 of 1,024 PEs
 // for an hour within a day. Each series is given back afterwards, which is not measured.
 func BenchmarkSubmitSeries(b *testing.B) {
 	besideLive(b, func(b *testing.B, h *service.Host, daily berth.Series) {

@@ -59,7 +59,7 @@ func (x *SeriesEdit) next(s *seriesCard, from, to int) (*berth.Series, error) {
 	}
 	for i := decided; i < len(own.Occurrences); i++ {
 		o := &own.Occurrences[i]
-		o.Ready, o.Deadline = o.Ready.Add(x.By), o.Deadline.Add(x.By+x.longer(&own.Request))
+		o.Ready, o.Deadline, o.Moved = o.Ready.Add(x.By), o.Deadline.Add(x.By+x.longer(&own.Request)), o.Moved+x.By
 	}
 	r.Ready, r.Deadline = own.Request.Ready, own.Request.Deadline
 	own.Request = r

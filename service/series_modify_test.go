@@ -82,6 +82,11 @@ func TestOccurrencesChangeTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		is(service.SeriesAnswer{Series: got}, "1: 2 PEs from 1200 to 1250", "2: 2 PEs from 2000 to 2100", "3: 4 PEs from 3050 to 3150", "4: 4 PEs from 4050 to 4150")
+		for i, want := range []berth.Duration{200, 0, 50, 50, 50} {
+			if window, moved := got.Window(i + 1); moved != want || window.Start != got.Series.Occurrences[0].Ready+1000*berth.Time(i)+berth.Time(want) {
+				t.Errorf("number %d begins at %d, moved by %d; want %d", i+1, window.Start, moved, want)
+			}
+		}
 		for want, x := range map[string]struct {
 			ask service.Ask
 			x   service.SeriesEdit

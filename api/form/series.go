@@ -56,8 +56,8 @@ type Series struct {
 	Occurrences []Occurrence `json:"occurrences,omitempty"` // not in lists
 
 	// Of a series with Ahead: whether something is still to be asked for, the latest occurrence that has had its turn, when
-	// the next has, when those that could not be promised are asked for again, the latest occurrence that there will be, if
-	// the rule has an end, and the numbers of those that were given back before they had their turn.
+	// the next has, when those that could not be promised are asked for again, the latest occurrence that there will be,
+	// after ten years if the rule has no end, and the numbers of those that were given back before they had their turn.
 	Ahead         berth.Duration `json:"ahead,omitempty"`
 	Open          bool           `json:"open,omitempty"`
 	PromisedUntil Time           `json:"promised_until,omitzero"`
@@ -65,6 +65,16 @@ type Series struct {
 	Again         Time           `json:"again,omitzero"`
 	Ends          Time           `json:"ends,omitzero"`
 	Skipped       []int          `json:"skipped,omitempty"`
+
+	// Moved is which occurrences come at another time than the rule says, since they were changed.
+	Moved []MovedOccurrences `json:"moved,omitempty"`
+}
+
+// MovedOccurrences are occurrences that come later than their rule says by equally much, or earlier if By is negative.
+type MovedOccurrences struct {
+	From int            `json:"from"`
+	To   int            `json:"to"` // of an open series the last may have had no turn yet
+	By   berth.Duration `json:"by"`
 }
 
 // Occurrence is one of a series. The fields of Place are those of its reservation, if it has one.

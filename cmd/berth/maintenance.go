@@ -10,9 +10,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site/hostlist"
 )
 
@@ -49,7 +49,7 @@ func (q *maintenanceAsk) flags(cmd *cobra.Command) {
 	f.StringVar(&q.Repeat, "repeat", "", "how it repeats: a `RULE` such as \"first monday of the month 08:00\" or RRULE:FREQ=WEEKLY;BYDAY=MO")
 	f.Var(&zoneName{&q.TimeZone}, "tz", "with --repeat: by whose clock, such as Europe/Berlin (default: this machine's)")
 	f.Var(&q.until, "until", "with --repeat: the latest start")
-	f.Var(&whole[int]{&q.Times, 1, berth.MaxOccurrences}, "times", "with --repeat: how often, before exceptions are taken out")
+	f.Var(&whole[int]{&q.Times, 1, service.MaxTimes}, "times", "with --repeat: how often, before exceptions are taken out")
 	f.StringSliceVar(&q.Except, "except", nil, "with --repeat: `DAYS` or times at which it is not, such as 2026-12-24")
 	f.StringSliceVar(&q.Add, "add", nil, "further `TIMES` at which it begins, such as \"2026-12-23 09:00\"")
 	f.StringVar(&q.Reason, "reason", "", "why (`TEXT`), for those who wonder")

@@ -166,9 +166,13 @@ func (a *app) showSeries(r *remote, answer *form.SeriesAnswer) error {
 		default:
 			out.AppendRow(table.Row{o.Number, "-", "possible", "-", "-", shortTime(o.Ready, now), "-"})
 		}
-		if o.Refusal == nil {
+		switch {
+		case o.Refusal == nil:
 			fitting++
-		} else {
+		case o.NPE > 0:
+			fitting++
+			fmt.Fprintf(&notes, "\nnumber %d could not be as asked (%s), and is what was offered instead\n", o.Number, o.Reason)
+		default:
 			fmt.Fprintf(&notes, "\nnumber %d is refused: %s: %s\n", o.Number, o.Reason, o.Refusal.Detail)
 		}
 		if o.Note != "" {
@@ -182,9 +186,28 @@ func (a *app) showSeries(r *remote, answer *form.SeriesAnswer) error {
 	if s.Decision == form.Refused {
 		text += fmt.Sprintf("refused: %d of %d are possible, at least %d must be\n\n", fitting, s.Count, s.AtLeast)
 	} else {
-		text += fmt.Sprintf("%d of %d were promised, %d are not over\n", fitting, s.Count, s.Live) + prolongation(s, now) + "\n"
+		text += fmt.Sprintf("%d of %d were promised, %d are not over\n", fitting, s.Count, s.Live) + movedLine(s.Moved) + prolongation(s, now) + "\n"
 	}
 	return a.show(text + out.Render() + "\n" + notes.String() + instead.String())
+}
+
+// movedLine says which occurrences come at another time than the rule says, since they were changed.
+func movedLine(list []form.MovedOccurrences) string {
+	if len(list) == 0 {
+		return ""
+	}
+	parts := make([]string, len(list))
+	for i, m := range list {
+		which, by := fmt.Sprintf("numbers %d to %d come ", m.From, m.To), hpctime.Format(m.By)+" later"
+		if m.From == m.To {
+			which = fmt.Sprintf("number %d comes ", m.From)
+		}
+		if m.By < 0 {
+			by = hpctime.Format(-m.By) + " earlier"
+		}
+		parts[i] = which + by
+	}
+	return "changed since: " + strings.Join(parts, ", ") + " than the rule says\n"
 }
 
 // prolongation says until when an open series is promised, and what comes next.
@@ -288,7 +311,11 @@ func seriesTable(list []form.Series, now time.Time) string {
 	row("id", "name", "user", "repeats", "time zone", "decision", "occurrences", "not over", "promised until", "asked")
 	for i := range list {
 		s := &list[i]
-		row(s.ID, orDash(s.Name), s.User, s.Repeat, s.TimeZone, s.Decision, s.Count, s.Live, promisedUntil(s, now), shortTime(s.Created, now))
+		repeats := s.Repeat
+		if len(s.Moved) > 0 {
+			repeats += ", moved"
+		}
+		row(s.ID, orDash(s.Name), s.User, repeats, s.TimeZone, s.Decision, s.Count, s.Live, promisedUntil(s, now), shortTime(s.Created, now))
 	}
 	return out.Render() + "\n"
 }

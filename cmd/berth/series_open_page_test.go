@@ -74,6 +74,7 @@ func TestOpenSeriesInABrowser(t *testing.T) {
 	shot(p, "series-change-light")
 	p.Press("Change them")
 	done("berth series modify " + id + " --earlier 1h")
+	p.Wait(seriesText + `.includes('occurrences 1 to') && ` + seriesText + `.includes('1 h earlier')`) // than the rule says
 	p.Wait(fmt.Sprintf(`%s.includes('until %s UTC')`, seriesText, first.AddDate(0, 0, 4).Add(-time.Hour).Format("Mon "+time.DateOnly+" 15:04")))
 	at, pes := q.starts("alice")
 	for i, is := range at {

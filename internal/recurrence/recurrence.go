@@ -1,6 +1,7 @@
 package recurrence
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,8 +24,9 @@ type Asked struct {
 	// the rule itself says when it ends.
 	Until time.Time
 	Times int
-	// Open lets a rule go on that does not say when it ends, until it has occurred berth.MaxOccurrences times or for ten
-	// years.
+	// Most is how often it may occur, berth.MaxOccurrences if 0.
+	Most int
+	// Open lets a rule go on that does not say when it ends, until it has occurred Most times or for ten years.
 	Open bool
 	// Except are days or starts at which it does not occur, and Add further starts, by the clock of the zone:
 	// 2026-12-24, 2026-12-24 09:00 or RFC 3339.
@@ -43,7 +45,7 @@ const years = 10
 // mostADay bounds how often a rule occurs in a day.
 const mostADay = 24
 
-// Expand returns when it occurs, in order and each start once, at most berth.MaxOccurrences times. A time that the clock of
+// Expand returns when it occurs, in order and each start once, at most a.Most times. A time that the clock of
 // the zone never shows is as much later as the clock is put forward, and one that it shows twice is the first: as
 // RFC 5545, section 3.3.5, has times of the calendar; its section 3.8.5.3 would leave out the former. Times counts
 // what the rule names before Except is taken out, as COUNT does, and Add comes after that. The error is an *berth.Error
@@ -91,16 +93,19 @@ func Expand(a *Asked) ([]Occurrence, error) {
 		return nil, wrong("repeat", "missing; want a rule such as \"every weekday 09:00\" or RRULE:FREQ=WEEKLY;BYDAY=MO, or times in add")
 	case len(all) == 0:
 		return nil, wrong("repeat", "%q never occurs from %s on within what is asked for", a.Rule, shown(a.From, a.Zone))
-	case len(all) > berth.MaxOccurrences && a.Open && a.Times == 0 && a.Until.IsZero():
-		return all[:berth.MaxOccurrences], nil
-	case len(all) > berth.MaxOccurrences:
+	case len(all) > a.most() && a.Open && a.Times == 0 && a.Until.IsZero():
+		return all[:a.most()], nil
+	case len(all) > a.most():
 		return nil, tooMany(a)
 	}
 	return all, nil
 }
 
+// most is how often it may occur.
+func (a *Asked) most() int { return cmp.Or(a.Most, berth.MaxOccurrences) }
+
 func tooMany(a *Asked) error {
-	return wrong("repeat", "%q occurs more than %d times; want an earlier until, or fewer times", a.Rule, berth.MaxOccurrences)
+	return wrong("repeat", "%q occurs more than %d times; want an earlier until, or fewer times", a.Rule, a.most())
 }
 
 func shown(t time.Time, zone *time.Location) string { return t.In(zone).Format(time.RFC3339) }
@@ -148,7 +153,7 @@ func follow(a *Asked, option *rrule.ROption) ([]Occurrence, error) {
 		if !a.Until.IsZero() && o.At.After(a.Until) || count > 0 && named == count || a.Times > 0 && named == a.Times {
 			break
 		}
-		if named++; named > berth.MaxOccurrences {
+		if named++; named > a.most() {
 			if !bounded {
 				break
 			}

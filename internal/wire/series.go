@@ -29,6 +29,7 @@ func Series(c *Coder, s *berth.Series) {
 		Int(c, 1, &ahead)
 		Int(c, 2, &length)
 		Name(c, 3, &o.Shift)
+		Int(c, 4, &o.Moved)
 		c.End()
 		if c.Reading() {
 			o.Ready = before + ahead

@@ -587,6 +587,15 @@ class Occurrence(Place):
 
 
 @dataclass
+class MovedOccurrences:
+    """Occurrences that come ``by`` seconds later than their rule says; earlier, if that is negative."""
+
+    from_: int = 0
+    to: int = 0
+    by: int = 0
+
+
+@dataclass
 class Series:
     """What became of a request that repeats; in lists without its occurrences. The fields from ``ahead`` on are of open series: their
     ``count`` and ``occurrences`` are those that have had their turn, until ``promised_until``, and the next has it at ``prolonged``."""
@@ -609,6 +618,7 @@ class Series:
     again: Optional[datetime] = None
     ends: Optional[datetime] = None
     skipped: List[int] = field(default_factory=list)
+    moved: List[MovedOccurrences] = field(default_factory=list)
 
 
 @dataclass

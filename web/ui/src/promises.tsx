@@ -118,7 +118,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
                 const next = nextOf(ofSeries.get(s.id)!);
                 return (
                   <Table.Tr key={s.id} data-series={s.id} data-selected={s.id === group || undefined} onClick={() => change('series', s.id)} style={{ cursor: 'pointer' }}>
-                    <Table.Td>{s.name && <Text size="sm" fw={600} className="named brief" title={s.name}>{s.name}</Text>}<Text size="sm" className="named brief">{words.series.about(inWords(s.repeat ?? '') || words.series.given, s.time_zone)}</Text>{s.decision !== 'accepted' && <State of="warning" words={words.series.decisions[s.decision] ?? s.decision} />}</Table.Td>
+                    <Table.Td>{s.name && <Text size="sm" fw={600} className="named brief" title={s.name}>{s.name}</Text>}<Text size="sm" className="named brief">{(s.moved?.length ? words.series.aboutMoved : words.series.about)(inWords(s.repeat ?? '') || words.series.given, s.time_zone)}</Text>{s.decision !== 'accepted' && <State of="warning" words={words.series.decisions[s.decision] ?? s.decision} />}</Table.Td>
                     {everybody && <Table.Td className="named">{s.user}</Table.Td>}
                     <Table.Td>{next?.start && next.end ? <><Text size="sm"><Stamp of={period(at(next.start), at(next.end), zone)} /></Text><Text size="xs" c="dimmed">{note(next)}</Text></> : s.live > 0 ? '–' : words.series.nothingNext}</Table.Td>
                     <Table.Td visibleFrom="sm">{words.series.live(s.live, s.count, 0)}{s.open && s.promised_until && <Text size="xs">{words.series.openUntil(time(at(s.promised_until), zone))}</Text>}</Table.Td>

@@ -12,7 +12,7 @@ export interface Occurrence extends Place {
 
 export interface Series {
   id: string; name?: string; user?: string; repeat?: string; time_zone: string; at_least: number; decision: string; created: string; count: number; live: number; occurrences?: Occurrence[];
-  ahead?: number; open?: boolean; promised_until?: string; prolonged?: string; again?: string; ends?: string; skipped?: number[];
+  ahead?: number; open?: boolean; promised_until?: string; prolonged?: string; again?: string; ends?: string; skipped?: number[]; moved?: { from: number; to: number; by: number }[];
 }
 
 export interface SeriesAnswer { decision: string; series: Series; refusals?: { number: number; reason: string; refusal: Refusal }[] }

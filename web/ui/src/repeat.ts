@@ -10,7 +10,7 @@ export const usualRepeat: RepeatForm = { repeat: 'every weekday 09:00', times: '
 
 type Fault = keyof RepeatForm | 'short' | 'endless';
 
-export const mostOccurrences = 1000; // of a series, as the service has it
+export const mostOccurrences = 4000; // of a series, as the service has it
 
 const whole = (t: string) => (/^\d{1,4}$/.test(t.trim()) && Number(t) >= 1 && Number(t) <= mostOccurrences ? Number(t) : null);
 

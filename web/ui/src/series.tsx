@@ -53,6 +53,9 @@ function openLines(s: Series, zone: string): string {
   return lines.join(' ');
 }
 
+/** movedLines tells which occurrences come at another time than the rule says. */
+const movedLines = (s: Series) => (s.moved ?? []).map((m) => w.movedOf(m.from, m.to, m.by > 0 ? w.byLater(length(m.by)) : w.byEarlier(length(-m.by)))).join(', ');
+
 /** ChangeOf asks what occurrences become: one, it and those after it, or all that are to come. */
 function ChangeOf({ series, number, busy, onShut, onSend }: FormProps & { series: Series; number?: number; onSend: (c: SeriesChange) => void }) {
   const [which, setWhich] = useState(number ? 'alone' : 'every');
@@ -148,6 +151,7 @@ export function OneSeries({ id, zone, changes, onEnded, onDone }: { id: string; 
     [w.rule, `${inWords(s.repeat ?? '') || w.given}, ${s.time_zone}`], [w.next, next ? `${period(at(next.start!), at(next.end!), zone)} ${zone}` : w.nothingNext], [w.stands, w.live(s.live, s.count, none)], [w.least, String(s.at_least)],
   ];
   if (s.ahead && s.decision !== 'refused') lines.splice(2, 0, [w.open, openLines(s, zone)]);
+  if (s.moved?.length) lines.splice(1, 0, [w.moved, movedLines(s)]);
   if (s.name) lines.unshift([words.promises.name, s.name]);
   if (s.user) lines.push(['User', s.user]);
   const goesOn = s.live > 0 || Boolean(s.open);
