@@ -101,3 +101,67 @@ func TestStandbyTakesOverASlurm(t *testing.T) {
 	}
 	p.check(follower)
 }
+
+// A service in front of a real Slurm takes over an open series, maintenance and prices: an occurrence whose turn comes then is promised by it, and is in
+// Slurm; nothing is promised where maintenance is; and what is promised is charged as before.
+func TestStandbyTakesOverSeriesMaintenanceAndPrices(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	cluster := slurmtest.Start(t, slurmtest.Options{Nodes: 4})
+	p := newPair(t, fmt.Sprintf(`
+prices: [{site: lab, factor: 1.5}]
+limits: [{user: operator, budget: 1000}]
+sites:
+  - {name: lab, adapter: {kind: slurm, conf: %q, every: 1s}}
+`, cluster.Conf))
+	leader := p.first()
+	stamp := func(in time.Duration) string { return time.Now().Add(in).UTC().Format("2006-01-02 15:04:05") }
+	hours := func(n time.Duration) string { return time.Now().Add(n * time.Hour).UTC().Format(time.RFC3339) }
+	post := func(at *server, path, body, key string) []byte {
+		t.Helper()
+		answer := p.until(at, http.MethodPost, path, body, key, func(status int, _ string) bool { return status == http.StatusCreated })
+		_, text, _ := strings.Cut(answer, "\n")
+		return []byte(text)
+	}
+	// The first is due at once; the second has its turn in 40 s, by the service that leads then.
+	body := fmt.Sprintf(`{"npe":1,"duration":3000,"add":[%q,%q],"ahead":3600}`, stamp(time.Minute), stamp(time.Hour+40*time.Second))
+	var said struct {
+		Decision string
+		Series   struct {
+			ID    string
+			Count int
+		}
+	}
+	if err := json.Unmarshal(post(leader, "/v1/series", body, "series"), &said); err != nil || said.Decision != "accepted" || said.Series.Count != 1 {
+		t.Fatalf("%v, %+v", err, said)
+	}
+	post(leader, "/v1/maintenance", fmt.Sprintf(`{"name":"disks","site":"lab","start":%q,"duration":3600}`, hours(3)), "maintenance")
+	within := fmt.Sprintf(`{"npe":1,"duration":600,"ready":%q,"deadline":%q}`, hours(3), time.Now().Add(3*time.Hour+15*time.Minute).UTC().Format(time.RFC3339))
+	refused := func(at *server, key string) {
+		t.Helper()
+		if said := string(post(at, "/v1/requests", within, key)); !strings.Contains(said, `"no_capacity"`) {
+			t.Errorf("within maintenance is answered %s", said)
+		}
+	}
+	refused(leader, "within")
+	first := p.until(leader, http.MethodGet, "/v1/reservations/"+said.Series.ID+".1", "", "", has(http.StatusOK, `"charged_pe_seconds":4500`))
+	follower := p.beside(leader)
+	p.signal(leader, syscall.SIGKILL)
+	p.until(follower, http.MethodGet, "/readyz", "", "", has(http.StatusOK, "ready"))
+	refused(follower, "within, later")
+	if again := p.until(follower, http.MethodGet, "/v1/reservations/"+said.Series.ID+".1", "", "", has(http.StatusOK, "")); !strings.Contains(again, `"charged_pe_seconds":4500`) || !strings.Contains(first, said.Series.ID) {
+		t.Errorf("the first is %s, and was %s", again, first)
+	}
+	p.until(follower, http.MethodGet, "/v1/reservations/"+said.Series.ID+".2", "", "", has(http.StatusOK, `"charged_pe_seconds":4500`))
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		if list := booked(t, cluster); len(list) == 2 {
+			break
+		} else if time.Since(began) > time.Minute {
+			t.Fatalf("the cluster has %q; want both occurrences", list)
+		}
+	}
+	p.until(follower, http.MethodGet, "/v1/maintenance", "", "", has(http.StatusOK, `"disks"`))
+	p.check(follower)
+}
