@@ -209,6 +209,9 @@ func (w *calendarWriter) promise(p *service.FeedPromise) {
 	}
 	number := fmt.Sprintf("%s/%d", p.Allotments[0].Resource.Site, p.Number)
 	if p.Yours {
+		if p.Request.Name != "" {
+			what = p.Request.Name + ", " + what
+		}
 		if w.feed.Site != "" && p.Request.User != "" {
 			what = p.Request.User + ": " + what
 		}

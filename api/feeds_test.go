@@ -369,14 +369,14 @@ func TestFeedsShowWhatTheirUserMaySeeNow(t *testing.T) {
 // A feed that was made as an operator is a viewer's once that is all that its user is.
 func TestTheRoleOfAFeedFalls(t *testing.T) {
 	q := newQuay(t)
-	q.reserve(t, "alice", `{"site":"cm5","npe":8,"duration":"2h","deadline":"2026-11-22T18:00:00+01:00"}`)
+	q.reserve(t, "alice", `{"site":"cm5","name":"night","npe":8,"duration":"2h","deadline":"2026-11-22T18:00:00+01:00"}`)
 	brief := into[form.Token](t, q.do("root", "POST", "/v1/tokens", `{"user":"olga","role":"operator","expires":"1h"}`), 201)
 	q.tokens["olga"] = brief.Secret
 	path, _ := q.feed(t, "olga", `{"site":"cm5"}`)
 	q.made(t, `{"user":"olga","role":"viewer"}`)
 	public, _ := q.feed(t, "olga", `{"site":"cm5"}`) // as a viewer
 	q.tokens["olga"] = brief.Secret
-	if e := only(t, q.read(t, "", path)); e.One(t, "SUMMARY") != "alice: 8 PEs at cm5/p" || !strings.Contains(e.One(t, "DESCRIPTION"), "Reservation ") {
+	if e := only(t, q.read(t, "", path)); e.One(t, "SUMMARY") != "alice: night, 8 PEs at cm5/p" || !strings.Contains(e.One(t, "DESCRIPTION"), "Reservation ") {
 		t.Error(e)
 	}
 	anonymous := func(path string) {
@@ -395,7 +395,7 @@ func TestTheRoleOfAFeedFalls(t *testing.T) {
 	bobs, _ := q.feed(t, "bob", `{"site":"cm5"}`)
 	anonymous(bobs)
 	own, _ := q.feed(t, "alice", `{"site":"cm5"}`)
-	if e := only(t, q.read(t, "", own)); e.One(t, "SUMMARY") != "alice: 8 PEs at cm5/p" {
+	if e := only(t, q.read(t, "", own)); e.One(t, "SUMMARY") != "alice: night, 8 PEs at cm5/p" {
 		t.Error(e)
 	}
 }
