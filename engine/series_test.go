@@ -149,9 +149,10 @@ func TestBadSeries(t *testing.T) {
 		"kind":        func(s *berth.Series) { s.Request.Kind = berth.KindJob },
 		"task":        func(s *berth.Series) { s.Request.Task = &berth.TaskRef{} },
 		"variants": func(s *berth.Series) {
-			s.Request.Parts[0].Variants = slices.Repeat(s.Request.Parts[0].Variants, 667)
+			s.Request.Parts[0].Variants = slices.Repeat(s.Request.Parts[0].Variants, berth.MaxOccurrences/3+1)
 		},
 		"shift":    func(s *berth.Series) { s.Occurrences[2].Shift = "sideways" },
+		"moved":    func(s *berth.Series) { s.Occurrences[2].Moved = berth.TimeLimit },
 		"ready":    func(s *berth.Series) { s.Occurrences[0].Ready = 1 },
 		"deadline": func(s *berth.Series) { s.Occurrences[2].Deadline = berth.TimeLimit },
 		"npe":      func(s *berth.Series) { s.Request.Parts[0].Variants[0].NPE = 0 },
