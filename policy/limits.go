@@ -189,11 +189,19 @@ func (l Limits) For(of Scope) Allowance {
 
 const numLimits = 17
 
-func limitIndex(name LimitName) int {
+// limitPlaces has the place of each limit in LimitKinds: each admission asks for some ten.
+var limitPlaces = func() map[LimitName]int {
+	places := make(map[LimitName]int, len(LimitKinds))
 	for i := range LimitKinds {
-		if LimitKinds[i].Name == name {
-			return i
-		}
+		places[LimitKinds[i].Name] = i
+	}
+	return places
+}()
+
+// limitIndex returns the place of a limit in LimitKinds, -1 if there is no such limit.
+func limitIndex(name LimitName) int {
+	if at, known := limitPlaces[name]; known {
+		return at
 	}
 	return -1
 }

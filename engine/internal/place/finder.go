@@ -44,6 +44,7 @@ type Finder struct {
 	programs programs
 	// partitions are those that have limits of their own, by their names.
 	partitions []string
+	known      map[policy.Scope]policy.Allowance // of allowedTo
 
 	candidates []policy.Candidate // scratch space of ranked
 	searched   search             // scratch space of Place

@@ -64,25 +64,45 @@ func limitedPartitions(rules *Rules) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == policy.Every })
 }
 
+// maxKnown bounds how many allowances are remembered.
+const maxKnown = 4096
+
+// allowedTo returns what the table allows to a scope. It is remembered, since the whole table is looked through for it: for each holder of each
+// request that was most of what limits cost. Cost: O(1), the first time O(rows).
+func (f *Finder) allowedTo(of policy.Scope) policy.Allowance {
+	if a, known := f.known[of]; known {
+		return a
+	}
+	if f.known == nil || len(f.known) >= maxKnown {
+		f.known = map[policy.Scope]policy.Allowance{}
+	}
+	a := f.Limits.For(of)
+	f.known[of] = a
+	return a
+}
+
 // allowances returns what is allowed to the holders of a request that have limits: to
 // its user, its owner, its account, its QOS, and the partitions that it may come to.
-func (f *Finder) allowances(r *berth.Request) (list []allowance) {
+func (f *Finder) allowances(r *berth.Request) []allowance {
+	list := make([]allowance, 0, 4)
 	add := func(of state.Holder, a policy.Allowance) {
 		if !a.Unlimited() {
 			list = append(list, allowance{of: of, Allowance: a})
 		}
 	}
 	if r.User != "" {
-		add(state.OfUser(r.User), f.Limits.Of(r.Role, r.User))
+		add(state.OfUser(r.User), f.allowedTo(policy.Scope{Role: r.Role, User: r.User}))
 	}
-	if a := f.Limits.Of(r.Role, r.Owner); r.Owner != "" && !a.Unlimited() {
-		list = append(list, allowance{of: state.OfUser(r.Owner), Allowance: a, owner: r.Owner})
+	if r.Owner != "" {
+		if a := f.allowedTo(policy.Scope{Role: r.Role, User: r.Owner}); !a.Unlimited() {
+			list = append(list, allowance{of: state.OfUser(r.Owner), Allowance: a, owner: r.Owner})
+		}
 	}
 	if r.Account != "" {
-		add(state.OfAccount(r.Account), f.Limits.For(policy.Scope{Role: r.Role, Account: r.Account}))
+		add(state.OfAccount(r.Account), f.allowedTo(policy.Scope{Role: r.Role, Account: r.Account}))
 	}
 	if r.QOS != "" {
-		add(state.OfQOS(r.QOS), f.Limits.For(policy.Scope{Role: r.Role, QOS: r.QOS}))
+		add(state.OfQOS(r.QOS), f.allowedTo(policy.Scope{Role: r.Role, QOS: r.QOS}))
 	}
 	if len(f.Ahead) > 0 && !r.IsJob() {
 		if rows := f.Ahead.For(f.state.PriorityOf(r.User)); len(rows) > 0 {
@@ -91,7 +111,7 @@ func (f *Finder) allowances(r *berth.Request) (list []allowance) {
 	}
 	for _, name := range f.partitions {
 		if r.Partition == name || r.Partition == "" && slices.ContainsFunc(f.pools, func(p pool) bool { return p.assumed != nil && p.assumed.Name == name }) {
-			add(state.OfPartition(name), f.Limits.For(policy.Scope{Role: r.Role, Partition: name}))
+			add(state.OfPartition(name), f.allowedTo(policy.Scope{Role: r.Role, Partition: name}))
 		}
 	}
 	return list

@@ -20,7 +20,7 @@ func (f *Finder) narrows(w *berth.Workflow) bool {
 	}
 	does := func(of policy.Scope) bool {
 		of.Role = w.Role
-		a := f.Limits.For(of)
+		a := f.allowedTo(of)
 		_, share := a.Limit(policy.LimitShare)
 		_, length := a.Limit(policy.LimitLength)
 		return share || length
