@@ -123,7 +123,13 @@ func (g *holding) named(r *berth.Request, list []Holder) []Holder {
 // beside returns the holders of a reservation but for its user, each once. It is valid
 // until it is called again.
 func (g *holding) beside(r *berth.Reservation) []Holder {
-	list := g.named(r.Request, g.list[:0])
+	g.list = g.appendBeside(g.list[:0], r)
+	return g.list
+}
+
+// appendBeside is beside, behind a list of the caller's.
+func (g *holding) appendBeside(list []Holder, r *berth.Reservation) []Holder {
+	list = g.named(r.Request, list)
 	if g.everyone {
 		list = append(list, Everyone())
 	}
@@ -135,7 +141,6 @@ func (g *holding) beside(r *berth.Reservation) []Holder {
 			}
 		}
 	}
-	g.list = list
 	return list
 }
 

@@ -54,6 +54,7 @@ type Entry struct {
 	unbooked int32              // place in the list of flat.unbooked, from 1
 	owned    int32              // place in the list of its user
 	apart    int32              // place in the list of what is held or active, from 1; 0 if it is neither
+	listed   []int32            // places in the lists of its other holders, in their order
 	vacant   bool               // it has given up its place
 	own      [1]berth.Allotment // room for its allotments; most have one
 	first    timer              // the start, then the end of the first part
@@ -264,6 +265,9 @@ func (l *ledger) disown(h Holder, at int) {
 	moved := list[last]
 	if list[at] = moved; h == OfUser(moved.r.Request.User) {
 		moved.owned = int32(at)
+	} else {
+		var room [8]Holder // the list of beside is being gone through
+		moved.listed[slices.Index(l.holding.appendBeside(room[:0], &moved.r), h)] = int32(at)
 	}
 	list[last] = nil
 	l.own(h, list[:last])
@@ -280,18 +284,22 @@ func (l *ledger) own(h Holder, list []*Entry) {
 }
 
 // enlist enters a reservation or running job in the lists of its owner, account, QOS and partitions,
-// or takes it out. Cost: O(what those have) to take it out.
+// or takes it out. Cost: O(these).
 func (l *ledger) enlist(e *Entry, sign int) {
 	if l.owned[ofUser] == nil {
 		return
 	}
-	for _, h := range l.holding.beside(&e.r) {
+	if sign > 0 {
+		e.listed = e.listed[:0]
+	}
+	for i, h := range l.holding.beside(&e.r) {
 		switch list := l.owned[h.kind][h.name]; {
-		case h == Everyone(): // whose list is live
 		case sign > 0:
-			l.own(h, append(list, e))
-		default:
-			l.disown(h, slices.Index(list, e))
+			if e.listed = append(e.listed, int32(len(list))); h != Everyone() { // whose list is live
+				l.own(h, append(list, e))
+			}
+		case h != Everyone():
+			l.disown(h, int(e.listed[i]))
 		}
 	}
 }
