@@ -579,8 +579,11 @@ func (h *Host) List(ctx context.Context, by Principal, f Filter) (list []Reserva
 // priced returns an answer with what budgets are charged for its reservation at the prices of now. What it was foreseen to leave idle is in it
 // for as long as the reservation stays as it was answered.
 func (h *Host) priced(a Answer) Answer {
+	if len(h.options.Config.Prices) == 0 || a.Reservation.ID == "" {
+		return a // to look at what is shown makes the next record copy parts of it
+	}
 	m, err := h.seen()
-	if err != nil || a.Reservation.ID == "" {
+	if err != nil {
 		return a
 	}
 	f := found{Reservation: a.Reservation}
