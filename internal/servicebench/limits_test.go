@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -54,8 +55,8 @@ func (groups) Groups(context.Context, string) ([]string, error) { return []strin
 // checks are the ways that are compared, each with what those before it have: the first has nothing.
 func checks(config engine.Config) []checked {
 	limits := limitsOf(policy.LimitHold, policy.LimitLead, policy.LimitActive, policy.LimitReservations, policy.LimitNoShow, policy.LimitLength, policy.LimitPESeconds)
-	shares := append(limits[:len(limits):len(limits)], limitsOf(policy.LimitShare)...)
-	budgets := append(shares[:len(shares):len(shares)], limitsOf(policy.LimitBudget, policy.LimitMonthBudget)...)
+	shares := append(slices.Clip(limits), limitsOf(policy.LimitShare)...)
+	budgets := append(slices.Clip(shares), limitsOf(policy.LimitBudget, policy.LimitMonthBudget)...)
 	prices := policy.Prices{{Site: config.Sites[0].Name, Factor: 1500}, {Partition: "gpu", Factor: 4000}, {QOS: "high", Factor: 2000}}
 	projects := service.Projects{Directory: groups{}}
 	for i := range 100 {
