@@ -18,6 +18,7 @@ import (
 type early struct {
 	size    berth.Count
 	tree    tree
+	floor   berth.Time // what lies before it is forgotten, though the tree still has it
 	all     words
 	found   proof
 	scratch scratch
@@ -69,7 +70,7 @@ func newFastEarly(size berth.Count) Calendar {
 		panic("calendar: size outside 1..berth.MaxPEs")
 	}
 	n := wordsFor(size)
-	c := &early{size: size, tree: newTree(n), all: make(words, n)}
+	c := &early{size: size, tree: newTree(n), floor: -berth.Forever, all: make(words, n)}
 	c.all.fill(size)
 	c.scratch = newScratch(n)
 	return c
@@ -86,6 +87,7 @@ func (c *early) Add(b Block) error {
 	if err := b.check(c.size, berth.Early); err != nil {
 		return err
 	}
+	c.settle(b.Start)
 	set := appendPieces(c.scratch.set[:0], b.PEs)
 	c.scratch.set = set
 	iv := berth.Interval{Start: b.Start, End: b.End}
@@ -107,6 +109,7 @@ func (c *early) Remove(b Block) error {
 	if err := b.check(c.size, berth.Early); err != nil {
 		return err
 	}
+	c.settle(b.Start)
 	set := appendPieces(c.scratch.set[:0], b.PEs)
 	c.scratch.set = set
 	iv := berth.Interval{Start: b.Start, End: b.End}
@@ -125,20 +128,47 @@ func (c *early) Remove(b Block) error {
 	start := c.unchanged(buffers[0][:0], iv.Start, st.from, set)
 	end := c.unchanged(buffers[1][:0], iv.End, st.to, set)
 	switch {
-	case !c.tree.leaf(st.from).sewn(iv.Start, start):
+	case iv.Start > c.floor && !c.tree.leaf(st.from).sewn(iv.Start, start):
 		return notBegun(&b)
 	case !c.tree.leaf(st.to).sewn(iv.End, end):
 		return notEnded(&b)
 	}
-	c.tree.leaf(st.from).flipSeam(iv.Start, start)
+	if iv.Start > c.floor {
+		c.tree.leaf(st.from).flipSeam(iv.Start, start)
+	} else { // all that is busy there begins there
+		c.tree.leaf(st.from).dropSeams(iv.Start)
+	}
 	c.tree.leaf(st.to).flipSeam(iv.End, end)
 	c.tree.flip(iv, st, set, -int32(b.NPE))
 	c.found.pes = nil
 	return nil
 }
 
+// Prune forgets what lies before now once whole leaves do. Until then it only notes the time, and
+// whatever would look before it has the rest forgotten first: to take the records of a leaf
+// one by one costs as much as a set each.
 func (c *early) Prune(now berth.Time) {
-	c.tree.prune(now)
+	switch {
+	case now <= c.floor || c.tree.empty() || c.tree.first[0] >= now:
+	case c.tree.within(now):
+		c.floor = now
+	default:
+		c.floor = now
+		c.forget()
+	}
+}
+
+// settle makes the tree forget what lies before the floor, for an operation that looks at a time
+// before it.
+func (c *early) settle(at berth.Time) {
+	if at < c.floor {
+		c.forget()
+	}
+}
+
+func (c *early) forget() {
+	c.scratch.set = c.tree.prune(c.floor, c.scratch.set)
+	c.floor = -berth.Forever
 	c.found.pes = nil
 }
 
@@ -238,6 +268,7 @@ func (t *tree) steps(iv berth.Interval, visit func(berth.Interval, words) bool) 
 }
 
 func (c *early) Free(iv berth.Interval) (berth.Count, berth.PESet) {
+	c.settle(min(iv.Start, iv.End-1))
 	busy := c.scratch.busy
 	if iv.Start >= iv.End {
 		// The value in force counts if its record is before the end.
@@ -267,6 +298,7 @@ func (c *early) freeSet(busy words) (berth.Count, berth.PESet) {
 
 func (c *early) Records() iter.Seq[Record] {
 	return func(yield func(Record) bool) {
+		c.settle(-berth.Forever)
 		w := make(words, c.tree.words)
 		for _, pg := range c.tree.pages {
 			for _, l := range pg.leaves[:pg.n] {

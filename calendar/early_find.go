@@ -15,6 +15,7 @@ func (c *early) Find(q Query, rule Rule) (Fit, bool) {
 	if q.Validate(berth.Early) != nil {
 		return Fit{}, false
 	}
+	c.settle(q.Now)
 	order := rule.Order()
 	if order == (Order{By: ByStart}) {
 		start, ready, ok := c.first(&q)
@@ -29,10 +30,11 @@ func (c *early) Find(q Query, rule Rule) (Fit, bool) {
 	at := whereItMay
 	if order.By == ByStart || order.By == Custom {
 		at = everyRecord
+		c.settle(-berth.Forever) // the rule may ask this calendar while it is asked
 	}
 	s := c.newSweep(&q, at)
 	defer c.giveBack(s)
-	w := winner{free: s.best}
+	var w winner
 	switch order {
 	case Order{By: ByFree}:
 		w.fewest(s)
@@ -56,7 +58,24 @@ func (c *early) Find(q Query, rule Rule) (Fit, bool) {
 	if !w.found {
 		return Fit{}, false
 	}
-	return c.prove(Fit{Start: w.start, End: w.start.Add(q.Duration), PEs: c.take(w.free, q.NPE), Key: w.key}, s.rim.ready), true
+	fit := Fit{Start: w.start, End: w.start.Add(q.Duration), Key: w.key}
+	fit.PEs = c.take(c.freeFrom(s.rim.ready, &q, fit.Start), q.NPE)
+	return c.prove(fit, s.rim.ready), true
+}
+
+// freeFrom returns the PEs that a query may use from a start for its duration. The place is one not
+// after that. To find them once costs less than to keep those of each start that is the best so far.
+func (c *early) freeFrom(at place, q *Query, start berth.Time) words {
+	busy, eligible := c.scratch.busy, c.eligible(q)
+	if c.tree.empty() {
+		clear(busy)
+	} else {
+		c.tree.union(busy, c.tree.onwards(at, start), start.Add(q.Duration))
+	}
+	for i := range busy {
+		busy[i] = eligible[i] &^ busy[i]
+	}
+	return busy
 }
 
 // winner is the best candidate so far.
@@ -64,7 +83,6 @@ type winner struct {
 	found bool
 	start berth.Time
 	key   int64
-	free  words
 }
 
 // better reports whether a key would win.
@@ -72,7 +90,6 @@ func (w *winner) better(key int64) bool { return !w.found || key < w.key }
 
 func (w *winner) take(s *sweep, key int64) {
 	w.found, w.start, w.key = true, s.start, key
-	s.copyFree(w.free)
 }
 
 func (w *winner) any(s *sweep, rule Rule) {
@@ -191,6 +208,9 @@ func (w *winner) largest(s *sweep, area bool) {
 
 // everything returns the number of eligible PEs.
 func (s *sweep) everything() berth.Count {
+	if !s.cut {
+		return s.size
+	}
 	n := 0
 	for i := s.used.lo; i < s.used.hi; i++ {
 		n += bits.OnesCount64(^s.cells[i].shut)
@@ -203,6 +223,7 @@ func (c *early) MostFree(q Query) (berth.Count, berth.Time) {
 	if q.Validate(berth.Early) != nil {
 		return 0, q.Ready
 	}
+	c.settle(q.Now)
 	s := c.newSweep(&q, whereItMay)
 	defer c.giveBack(s)
 	most, start, everything := s.free, s.start, s.everything()
@@ -219,6 +240,7 @@ func (c *early) Rectangles(q Query) iter.Seq2[berth.Rectangle, berth.PESet] {
 		if q.Validate(berth.Early) != nil || q.NPE > c.size {
 			return
 		}
+		c.settle(-berth.Forever)
 		s := c.newSweep(&q, everyRecord)
 		defer c.giveBack(s)
 		free := make(words, c.tree.words)

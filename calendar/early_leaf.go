@@ -114,7 +114,7 @@ func (l *leaf) begins(i int, at berth.Time, set pieces) bool {
 }
 
 // insert puts a record before record i. Its level is the one before it.
-func (l *leaf) insert(i int, t berth.Time, set pieces) {
+func (l *leaf) insert(i int, t berth.Time, set pieces, spare *spare) {
 	n := int(l.n)
 	copy(l.times[i+1:n+1], l.times[i:n])
 	copy(l.level[i+1:n+1], l.level[i:n])
@@ -125,18 +125,18 @@ func (l *leaf) insert(i int, t berth.Time, set pieces) {
 		l.level[i] = l.level[i-1]
 	}
 	l.n++
-	l.replace(i, set)
+	l.replace(i, set, spare)
 }
 
 // replace gives record i other changes.
-func (l *leaf) replace(i int, set pieces) {
+func (l *leaf) replace(i int, set pieces, spare *spare) {
 	lo, hi := l.from(i), int(l.ends[i])
 	grown := len(set) - (hi - lo)
 	size := len(l.set)
 	if grown > 0 {
 		if size+grown > cap(l.set) {
-			roomy := make(pieces, size, size+grown+size/4+4)
-			copy(roomy, l.set)
+			roomy := spare.copy(l.set, size+grown+size/4+4)
+			spare.putSet(l.set)
 			l.set = roomy
 		}
 		l.set = l.set[:size+grown]
@@ -173,8 +173,8 @@ func (l *leaf) lead() {
 }
 
 // split moves the records from i on to a new leaf.
-func (l *leaf) split(i int) *leaf {
-	right := newLeaf(len(l.base))
+func (l *leaf) split(i int, spare *spare) *leaf {
+	right := spare.leaf(len(l.base))
 	l.busyAt(right.base, i-1)
 	lift := int32(0)
 	if i > 0 {
@@ -182,14 +182,16 @@ func (l *leaf) split(i int) *leaf {
 	}
 	right.before = l.before + lift
 	from := l.from(i)
-	right.set = append(make(pieces, 0, (len(l.set)-from)*5/4+4), l.set[from:]...)
+	right.set = spare.copy(l.set[from:], (len(l.set)-from)*5/4+4)
 	right.n = l.n - int32(i)
 	for k := range int(right.n) {
 		right.times[k] = l.times[i+k]
 		right.level[k] = l.level[i+k] - lift
 		right.ends[k] = l.ends[i+k] - int32(from)
 	}
-	l.set = append(make(pieces, 0, from*5/4+4), l.set[:from]...)
+	whole := l.set
+	l.set = spare.copy(l.set[:from], from*5/4+4)
+	spare.putSet(whole)
 	sewn := l.seamsFrom(right.times[0])
 	right.seams = append(right.seams, l.seams[sewn:]...)
 	l.seams = l.seams[:sewn]

@@ -35,18 +35,23 @@ func (l *leaf) flipSeam(t berth.Time, set pieces) {
 	if len(set) == 0 {
 		return
 	}
-	i := l.seamsFrom(t)
+	from := l.seamsFrom(t)
+	to := from
+	var buffer [24]wordSeam // most sets have a few pieces
+	flipped := buffer[:0]
 	for _, p := range set {
-		i = l.seamsAt(i, t, p.word)
-		switch {
-		case i == len(l.seams) || l.seams[i].time != t || l.seams[i].word != p.word:
-			l.seams = slices.Insert(l.seams, i, wordSeam{t, p.mask, p.word})
-		case l.seams[i].mask == p.mask:
-			l.seams = slices.Delete(l.seams, i, i+1)
-		default:
-			l.seams[i].mask ^= p.mask
+		for ; to < len(l.seams) && l.seams[to].time == t && l.seams[to].word < p.word; to++ {
+			flipped = append(flipped, l.seams[to])
+		}
+		if to < len(l.seams) && l.seams[to].time == t && l.seams[to].word == p.word {
+			p.mask ^= l.seams[to].mask
+			to++
+		}
+		if p.mask != 0 {
+			flipped = append(flipped, wordSeam{t, p.mask, p.word})
 		}
 	}
+	l.seams = slices.Replace(l.seams, from, to, flipped...)
 }
 
 // seamsAt returns the position of the first seam from i on that is not of an earlier word

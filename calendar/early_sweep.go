@@ -32,6 +32,7 @@ import (
 //	            up to middle    |  changes from middle on
 type sweep struct {
 	tree  *tree
+	size  berth.Count // of the machine
 	query Query
 	start berth.Time
 	last  berth.Time // latest start, Forever if there is no deadline
@@ -59,7 +60,6 @@ type sweep struct {
 
 	rim   rim
 	sides sides
-	best  words // the free PEs of the best candidate so far
 }
 
 // cell is one word of the sets that a sweep keeps.
@@ -87,7 +87,7 @@ func (c *early) newSweep(q *Query, at candidates) *sweep {
 	s := c.scratch.sweep
 	c.scratch.sweep = nil
 	if s == nil {
-		s = &sweep{tree: &c.tree, cells: make([]cell, c.tree.words), ends: []int{0}, best: make(words, c.tree.words)}
+		s = &sweep{tree: &c.tree, size: c.size, cells: make([]cell, c.tree.words), ends: []int{0}}
 	}
 	eligible := c.eligible(q)
 	s.cut = !q.Eligible.Empty()
@@ -107,15 +107,14 @@ func (s *sweep) begin(q *Query, eligible words) {
 	s.times, s.ends, s.set, s.shadow = s.times[:0], s.ends[:1], s.set[:0], s.shadow[:0]
 	s.left, s.middle, s.right = 0, 0, 0
 	s.all, s.soonLeft, s.soonRight = s.all[:0], 0, 0
-	s.take(eligible)
 	s.more, s.seen = !t.empty(), -berth.Forever
 	at := place{}
-	if s.more {
+	if !s.more {
+		s.take(eligible, nil)
+	} else {
 		at = t.locate(q.Ready)
 		base, flips := t.nearest(at)
-		for i := s.used.lo; i < s.used.hi; i++ {
-			s.cells[i].busy = base[i]
-		}
+		s.take(eligible, base)
 		for i := range flips {
 			s.cells[flips[i].word].busy ^= flips[i].mask
 		}
@@ -126,26 +125,26 @@ func (s *sweep) begin(q *Query, eligible words) {
 	for end := q.Ready.Add(q.Duration); s.time(s.right) < end; {
 		s.right++
 	}
-	s.turn(func() {
-		free := 0
-		cells := s.cells[s.used.lo:s.used.hi]
-		for i := range cells {
-			cell := &cells[i]
-			cell.free = ^(cell.busy | cell.ahead | cell.shut)
-			free += bits.OnesCount64(cell.free)
-		}
-		s.free = berth.Count(free)
-	})
+	s.shade()
+	s.middle = s.right
+	free := 0
+	cells := s.cells[s.used.lo:s.used.hi]
+	for i := range cells {
+		cell := &cells[i]
+		cell.free = ^(cell.busy | cell.ahead | cell.shut)
+		cell.ahead = 0
+		free += bits.OnesCount64(cell.free)
+	}
+	s.free = berth.Count(free)
 	s.arrive, s.leave = s.time(s.left), s.leaving()
 }
 
-// take clears what the last query left and shuts the PEs that this one may not use. Cells
-// without eligible PEs are not touched, so that a small class of a large machine costs little.
-func (s *sweep) take(eligible words) {
-	clear(s.cells[s.used.lo:s.used.hi])
+// take clears what the last query left, shuts the PEs that this one may not use and notes which are busy,
+// none for nil. Cells without eligible PEs are not touched, so that a small class of a large machine costs little.
+func (s *sweep) take(eligible, busy words) {
+	last := s.used
 	s.used = span{0, len(eligible)}
 	if s.cut {
-		clear(s.best)
 		for s.used.lo < s.used.hi && eligible[s.used.lo] == 0 {
 			s.used.lo++
 		}
@@ -153,8 +152,18 @@ func (s *sweep) take(eligible words) {
 			s.used.hi--
 		}
 	}
-	for i := s.used.lo; i < s.used.hi; i++ {
-		s.cells[i] = cell{shut: ^eligible[i]}
+	clear(s.cells[last.lo:max(last.lo, min(s.used.lo, last.hi))])
+	clear(s.cells[min(max(s.used.hi, last.lo), last.hi):last.hi])
+	cells, eligible := s.cells[s.used.lo:s.used.hi], eligible[s.used.lo:s.used.hi]
+	if busy == nil {
+		for i := range cells {
+			cells[i] = cell{shut: ^eligible[i]}
+		}
+		return
+	}
+	busy = busy[s.used.lo:s.used.hi]
+	for i := range cells {
+		cells[i] = cell{shut: ^eligible[i], busy: busy[i]}
 	}
 }
 
@@ -237,10 +246,17 @@ func (s *sweep) gatherOn() bool {
 	return true
 }
 
-// turn moves the middle to the right end. full is called while ahead holds the
-// union of all changes in the window.
-func (s *sweep) turn(full func()) {
+// turn moves the middle to the right end.
+func (s *sweep) turn() {
 	s.forget(s.set[s.ends[s.middle]:s.ends[s.right]])
+	s.shade()
+	s.forget(s.set[s.ends[s.left]:s.ends[s.right]])
+	s.middle = s.right
+}
+
+// shade notes for every piece in the window what changes later in it, and leaves the union of all
+// in ahead, which was 0.
+func (s *sweep) shade() {
 	from, to := s.ends[s.left], s.ends[s.right]
 	cells, set, shadow := s.cells, s.set[from:to], s.shadow[from:to]
 	for i := len(set) - 1; i >= 0; i-- {
@@ -248,11 +264,6 @@ func (s *sweep) turn(full func()) {
 		shadow[i] = *ahead
 		*ahead |= set[i].mask
 	}
-	if full != nil {
-		full()
-	}
-	s.forget(set)
-	s.middle = s.right
 }
 
 // forget clears what is ahead in the words that have a piece, in which alone there is any.
@@ -356,7 +367,7 @@ func (s *sweep) pass() (fewer bool) {
 func (s *sweep) enter() {
 	left := s.left
 	if left == s.middle {
-		s.turn(nil)
+		s.turn()
 	}
 	gained := 0
 	from, to := s.ends[left], s.ends[left+1]

@@ -28,6 +28,7 @@ type tree struct {
 	most  []int32
 	pages []*page
 	full  limits
+	spare spare
 }
 
 // limits says when a node is full: at the most it can hold, or in tests long
@@ -246,6 +247,7 @@ func (t *tree) plant(l *leaf) {
 // it.
 func (t *tree) deleteLeaf(at place) {
 	pg := t.pages[at.p]
+	t.spare.put(pg.leaves[at.l])
 	if pg.n == 1 {
 		t.first = slices.Delete(t.first, at.p, at.p+1)
 		t.least = slices.Delete(t.least, at.p, at.p+1)

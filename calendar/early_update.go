@@ -8,10 +8,12 @@ import "github.com/berth-hpc/berth"
 // iv: O(log n + leafRecords + pieces of set × m/leafRecords).
 func (t *tree) flip(iv berth.Interval, st stretch, set pieces, by int32) {
 	if t.empty() {
-		t.plant(newLeaf(t.words))
+		l := t.spare.leaf(t.words)
+		clear(l.base)
+		t.plant(l)
 		st = stretch{}
-		t.leaf(st.from).insert(0, iv.Start, set)
-		t.leaf(st.from).insert(1, iv.End, set)
+		t.leaf(st.from).insert(0, iv.Start, set, &t.spare)
+		t.leaf(st.from).insert(1, iv.End, set, &t.spare)
 		t.leaf(st.from).level[0] = by
 		t.refresh(st.from)
 		t.refreshPage(0)
@@ -54,7 +56,7 @@ func (t *tree) flip(iv berth.Interval, st stretch, set pieces, by int32) {
 func (t *tree) change(to place, at berth.Time, set pieces) bool {
 	l := t.leaf(to)
 	if to.r < 0 || l.times[to.r] != at {
-		l.insert(to.r+1, at, set)
+		l.insert(to.r+1, at, set, &t.spare)
 		if to.r < 0 {
 			t.pages[to.p].first[to.l] = at
 			if to.l == 0 {
@@ -66,7 +68,7 @@ func (t *tree) change(to place, at berth.Time, set pieces) bool {
 	var buffer [24]piece
 	merged := appendXor(buffer[:0], l.changes(to.r), set)
 	if len(merged) > 0 {
-		l.replace(to.r, merged)
+		l.replace(to.r, merged, &t.spare)
 		return true
 	}
 	l.drop(to.r, to.r+1)
@@ -75,8 +77,9 @@ func (t *tree) change(to place, at berth.Time, set pieces) bool {
 	}
 	if l.n == 0 {
 		t.deleteLeaf(to)
+		return false
 	}
-	return l.n > 0
+	return true
 }
 
 // makeRoom splits the leaf at that time if it has no room for two records
@@ -92,7 +95,7 @@ func (t *tree) makeRoom(at berth.Time) {
 	if to.r == n-1 && to.p == len(t.pages)-1 && to.l == int(t.pages[to.p].n)-1 {
 		half = n - 1
 	}
-	right := t.leaf(to).split(half)
+	right := t.leaf(to).split(half, &t.spare)
 	t.refresh(to)
 	t.insertLeaf(place{to.p, to.l + 1, 0}, right)
 }
@@ -163,42 +166,51 @@ func (t *tree) thin(at berth.Time) {
 
 // prune forgets all records before now; what is busy at now begins there.
 // Cost: O(1) if nothing but the time of the first record changes, else O(size
-// of a leaf) and the pages dropped.
-func (t *tree) prune(now berth.Time) {
+// of a leaf) and the pages dropped. It uses the buffer, and returns it.
+func (t *tree) prune(now berth.Time, buffer pieces) pieces {
 	if t.empty() || t.first[0] >= now {
-		return
+		return buffer
 	}
 	at := t.locate(now)
 	t.leaf(at).dropSeams(now)
 	if at == (place{}) {
 		t.leaf(at).times[0] = now
 		t.pages[0].first[0], t.first[0] = now, now
-		return
+		return buffer
 	}
 	t.forget(at)
 	at.p, at.l = 0, 0
 	l := t.leaf(at)
-	var buffer [24]piece
 	busy := appendWords(buffer[:0], l.base, l.set[:l.ends[at.r]])
 	l.drop(0, at.r)
 	if len(busy) == 0 {
 		l.drop(0, 1)
 	} else {
 		l.times[0] = now
-		l.replace(0, busy)
+		l.replace(0, busy, &t.spare)
 	}
 	if l.n == 0 {
 		t.deleteLeaf(at)
-		return
+		return busy
 	}
 	l.lead()
 	t.refresh(at)
 	t.refreshPage(0)
+	return busy
+}
+
+// within reports whether a time, not before the first record, is before the second leaf.
+func (t *tree) within(at berth.Time) bool {
+	_, end := t.following(place{})
+	return at < end
 }
 
 // forget drops all leaves before the one at the place.
 func (t *tree) forget(at place) {
 	pg := t.pages[at.p]
+	for _, l := range pg.leaves[:at.l] {
+		t.spare.put(l)
+	}
 	if at.p > 0 {
 		t.first = append(t.first[:0], t.first[at.p:]...)
 		t.least = append(t.least[:0], t.least[at.p:]...)
