@@ -62,7 +62,12 @@ func Open(path string, opt Options) (*Workload, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read from: nothing can be lost
-	return Read(file, path, opt)
+	lines, err := newLines(file, path)
+	if err != nil {
+		return nil, err
+	}
+	defer lines.ahead()()
+	return lines.read(opt)
 }
 
 // openFile opens a file to read from. That it is absent, closed to us or a folder
@@ -91,21 +96,26 @@ func Read(r io.Reader, name string, opt Options) (*Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	form, err := formOf(lines, name)
+	return lines.read(opt)
+}
+
+// read reads a workload of the form that the name or the beginning tells.
+func (l *lines) read(opt Options) (*Workload, error) {
+	form, err := formOf(l, l.name)
 	if err != nil {
 		return nil, err
 	}
 	switch form {
 	case JSONL:
-		return readJSONL(lines, opt)
+		return readJSONL(l, opt)
 	case JDL:
-		return readJDL(lines, opt)
+		return readJDL(l, opt)
 	case Sacct:
-		return readSacct(lines, opt)
+		return readSacct(l, opt)
 	case GWF:
-		return readGWF(lines, opt)
+		return readGWF(l, opt)
 	}
-	return readSWF(lines, opt)
+	return readSWF(l, opt)
 }
 
 // ReadSWF reads a log whatever its name and first byte; see Read.
@@ -184,6 +194,7 @@ type lines struct {
 	// comment begins lines that each passes over; 0 for none.
 	comment byte
 	buf     *bufio.Reader
+	zipped  bool
 	long    []byte // joins the pieces of a line longer than the buffer
 }
 
@@ -200,12 +211,23 @@ func newLines(r io.Reader, name string) (*lines, error) {
 		if err != nil {
 			return nil, l.failure(err)
 		}
-		l.buf = bufio.NewReaderSize(zip, bufferSize)
+		l.buf, l.zipped = bufio.NewReaderSize(zip, bufferSize), true
 	}
 	if mark, _ := l.buf.Peek(len(byteOrderMark)); bytes.Equal(mark, byteOrderMark) {
 		_, _ = l.buf.Discard(len(byteOrderMark)) // peeked: cannot fail
 	}
 	return l, nil
+}
+
+// ahead has what is compressed read ahead. What it returns is to be called before the reader is closed.
+// It waits for the reader, so it is for files.
+func (l *lines) ahead() (stop func()) {
+	if !l.zipped {
+		return func() {}
+	}
+	a := readAhead(l.buf)
+	l.buf = bufio.NewReaderSize(a, bufferSize)
+	return a.stop
 }
 
 // peekNonBlank returns the first byte that is not blank without moving, or 0
