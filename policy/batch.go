@@ -37,6 +37,9 @@ type Round struct {
 	// Serves reports whether the pool has, in use or not, what the job
 	// requires: accelerators, memory, software of its version, licences.
 	Serves func(job, pool int) bool
+	// Tiers, if not nil, returns all pools in tiers, in which the job runs for the same time. No tier
+	// runs it for longer than the next one. Most pools then need not be looked at.
+	Tiers func(job int) []Tier
 	// Draw returns the i-th random number of this round. Only mga draws.
 	Draw func(i int) uint64
 }
@@ -60,6 +63,9 @@ type BatchPool struct {
 	Free berth.Count // now; negative where capacity was lost
 	Site int         // index of its site in Stocks; pools of one site share them
 }
+
+// Tier is pools in ascending order, one at least, in which a job runs equally long.
+type Tier []int32
 
 // Assignment sends a job to a pool, both by their index in the round.
 type Assignment struct {

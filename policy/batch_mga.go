@@ -121,9 +121,9 @@ func (m mga) begin(t *tally) (e *evolution, seed []int32) {
 		seed[len(e.members)] = pool // no later than job, so nothing is lost
 		e.members = append(e.members, int32(job))
 		e.allowed = append(e.allowed, make([]uint64, e.words)...)
-		row := e.row(len(e.members) - 1)
+		row, latest := e.row(len(e.members)-1), t.latest(job)
 		for pool := range t.Pools {
-			if t.cost(job, pool, berth.Forever) < berth.Forever {
+			if run := t.Now.Add(t.Run(job, pool)); run <= latest && run < berth.Forever && t.cost(job, pool, run, latest) < berth.Forever {
 				row[pool/64] |= 1 << (pool % 64)
 			}
 		}

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -41,6 +42,9 @@ func TestBatchesEqualPlainOnManyRounds(t *testing.T) {
 			jobs, pools = 80, 40
 		}
 		r := crowdedTable(rng, jobs, pools)
+		if rng.IntN(2) == 0 {
+			r.Tiers = r.tiers(rng)
+		}
 		for _, name := range greedy {
 			for _, aware := range []bool{true, false} {
 				got, want := batch(name, &r.Round, aware), plainBatch(name, &r.Round, aware)
@@ -82,6 +86,31 @@ func crowdedTable(rng *rand.Rand, jobs, pools int) *table {
 		}
 	}
 	return r
+}
+
+// tiers are the pools by the time that a job takes there; some that take equally long are in two tiers,
+// in any order.
+func (r *table) tiers(rng *rand.Rand) func(job int) []policy.Tier {
+	all := make([][]policy.Tier, len(r.Jobs))
+	for job := range r.Jobs {
+		by := map[berth.Duration][]policy.Tier{}
+		for pool := range r.Pools {
+			run := r.run[job][pool]
+			if len(by[run]) == 0 {
+				by[run] = make([]policy.Tier, 2)
+			}
+			half := rng.IntN(2)
+			by[run][half] = append(by[run][half], int32(pool))
+		}
+		for _, run := range slices.Sorted(maps.Keys(by)) {
+			for _, tier := range by[run] {
+				if len(tier) > 0 {
+					all[job] = append(all[job], tier)
+				}
+			}
+		}
+	}
+	return func(job int) []policy.Tier { return all[job] }
 }
 
 // A1, A2: of every matcher, what is assigned has room when it is, in that

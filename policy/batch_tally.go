@@ -81,29 +81,31 @@ func (t *tally) take(job, pool int) {
 	}
 }
 
-// cost returns what a job costs in a pool, and berth.Forever if it cannot go
-// there or the cost is not below a bound. Serves and Stage are asked only where
-// the run alone does not decide it.
-func (t *tally) cost(job, pool int, bound berth.Time) berth.Time {
-	latest := berth.Forever
+// latest returns the end that a job must not pass.
+func (t *tally) latest(job int) berth.Time {
 	if t.aware {
-		latest = t.Jobs[job].Deadline
+		return t.Jobs[job].Deadline
 	}
-	cost := t.Now.Add(t.Run(job, pool))
-	if cost >= bound || cost > latest || !t.room(job, pool) || (t.aware && !t.Serves(job, pool)) {
+	return berth.Forever
+}
+
+// cost returns what a job costs in a pool, where its run alone would end at a time that is not too
+// late, and berth.Forever if it cannot go there.
+func (t *tally) cost(job, pool int, run, latest berth.Time) berth.Time {
+	if !t.room(job, pool) || (t.aware && !t.Serves(job, pool)) {
 		return berth.Forever
 	}
 	if !t.aware && !t.staged {
-		return cost
+		return run
 	}
-	end := cost.Add(t.Stage(job, pool))
+	end := run.Add(t.Stage(job, pool))
 	if end >= berth.Forever || end > latest {
 		return berth.Forever
 	}
 	if t.staged {
 		return end
 	}
-	return cost
+	return run
 }
 
 // choice is a pool that a job could go to and what that costs: the time at
@@ -113,30 +115,61 @@ type choice struct {
 	pool int32
 }
 
+// before reports whether a choice is better: of equal costs the first pool in the sites file is.
+func (a choice) before(b choice) bool {
+	return a.cost < b.cost || (a.cost == b.cost && a.pool < b.pool)
+}
+
+// worst is behind every choice.
+var worst = choice{berth.Forever, -1}
+
 // scan fills a list up to its capacity with the cheapest pools that have room
-// for a job, the cheapest first, of equals the first in the sites file.
-// Cost: O(pools), with few pools long in the list; O(pools · capacity) at worst.
+// for a job, the cheapest first, of equals the first in the sites file. Serves and Stage are asked
+// only where the run alone does not decide it, and with tiers no pool is looked at behind the last that
+// may get into the list. Cost: O(pools), with few pools long in the list; O(pools · capacity) at worst.
 func (t *tally) scan(job int, list []choice) []choice {
-	npe, bound := int64(t.Jobs[job].NPE), berth.Forever
+	npe, latest, bound := int64(t.Jobs[job].NPE), t.latest(job), worst
 	list = list[:0]
-	for pool := range t.Pools {
-		if t.left[pool] < npe {
-			continue
-		}
-		cost := t.cost(job, pool, bound)
-		if cost >= bound {
-			continue
+	look := func(pool int32, run berth.Time) {
+		c := choice{t.cost(job, int(pool), run, latest), pool}
+		if !c.before(bound) {
+			return
 		}
 		if len(list) < cap(list) {
 			list = list[:len(list)+1]
 		}
 		i := len(list) - 1
-		for ; i > 0 && list[i-1].cost > cost; i-- {
+		for ; i > 0 && c.before(list[i-1]); i-- {
 			list[i] = list[i-1]
 		}
-		list[i] = choice{cost, int32(pool)}
+		list[i] = c
 		if len(list) == cap(list) {
-			bound = list[len(list)-1].cost
+			bound = list[len(list)-1]
+		}
+	}
+	if t.Tiers == nil {
+		for pool, left := range t.left[:len(t.Pools)] {
+			if left < npe {
+				continue
+			}
+			if run := t.Now.Add(t.Run(job, pool)); run <= latest && (choice{run, int32(pool)}).before(bound) {
+				look(int32(pool), run)
+			}
+		}
+		return list
+	}
+	for _, tier := range t.Tiers(job) {
+		run := t.Now.Add(t.Run(job, int(tier[0])))
+		if run > latest || run > bound.cost {
+			break
+		}
+		for _, pool := range tier {
+			if !(choice{run, pool}).before(bound) {
+				break // and so is the rest of the tier
+			}
+			if t.left[pool] >= npe {
+				look(pool, run)
+			}
 		}
 	}
 	return list
