@@ -38,8 +38,9 @@ type Round struct {
 	// requires: accelerators, memory, software of its version, licences.
 	Serves func(job, pool int) bool
 	// Tiers, if not nil, returns all pools in tiers, in which the job runs for the same time. No tier
-	// runs it for longer than the next one. Most pools then need not be looked at.
-	Tiers func(job int) []Tier
+	// runs it for longer than the next one. Most pools then need not be looked at. With serving, pools that
+	// do not serve the job may be left out. The tiers are valid until the next call.
+	Tiers func(job int, serving bool) []Tier
 	// Draw returns the i-th random number of this round. Only mga draws.
 	Draw func(i int) uint64
 }

@@ -89,13 +89,26 @@ func crowdedTable(rng *rand.Rand, jobs, pools int) *table {
 }
 
 // tiers are the pools by the time that a job takes there; some that take equally long are in two tiers,
-// in any order.
-func (r *table) tiers(rng *rand.Rand) func(job int) []policy.Tier {
+// in any order, and of those that do not serve it only some are among those that are said to.
+func (r *table) tiers(rng *rand.Rand) func(job int, serving bool) []policy.Tier {
+	all, some := r.tiersOf(rng, false), r.tiersOf(rng, true)
+	return func(job int, serving bool) []policy.Tier {
+		if serving {
+			return some[job]
+		}
+		return all[job]
+	}
+}
+
+func (r *table) tiersOf(rng *rand.Rand, serving bool) [][]policy.Tier {
 	all := make([][]policy.Tier, len(r.Jobs))
 	for job := range r.Jobs {
 		by := map[berth.Duration][]policy.Tier{}
 		for pool := range r.Pools {
 			run := r.run[job][pool]
+			if serving && !r.serves[job][pool] && rng.IntN(4) > 0 {
+				continue
+			}
 			if len(by[run]) == 0 {
 				by[run] = make([]policy.Tier, 2)
 			}
@@ -110,7 +123,7 @@ func (r *table) tiers(rng *rand.Rand) func(job int) []policy.Tier {
 			}
 		}
 	}
-	return func(job int) []policy.Tier { return all[job] }
+	return all
 }
 
 // A1, A2: of every matcher, what is assigned has room when it is, in that

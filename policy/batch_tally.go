@@ -158,7 +158,7 @@ func (t *tally) scan(job int, list []choice) []choice {
 		}
 		return list
 	}
-	for _, tier := range t.Tiers(job) {
+	for _, tier := range t.Tiers(job, t.aware) {
 		run := t.Now.Add(t.Run(job, int(tier[0])))
 		if run > latest || run > bound.cost {
 			break

@@ -1,9 +1,6 @@
 package place
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/internal/state"
 	"github.com/berth-hpc/berth/internal/stream"
@@ -53,36 +50,11 @@ func (f *Finder) Round(ready []*berth.Request, draws stream.Stream) policy.Round
 	round.Run = func(job, pool int) berth.Duration { return searches[job].runs(&f.pools[pool]) }
 	round.Stage = func(job, pool int) berth.Duration { return searches[job].awaits(&f.pools[pool]) }
 	round.Serves = func(job, pool int) bool { return searches[job].serves(&f.pools[pool]) }
-	var tiers [2][]policy.Tier // of what wants no accelerators, and of what does
-	round.Tiers = func(job int) []policy.Tier {
-		wants := min(1, ready[job].Requirements.Accelerators)
-		if tiers[wants] == nil {
-			tiers[wants] = f.tiers(wants)
-		}
-		return tiers[wants]
-	}
+	tiers := f.newTiers()
+	round.Tiers = func(job int, serving bool) []policy.Tier { return tiers.of(ready[job], serving) }
 	decided := f.state.Decided()
 	round.Draw = func(i int) uint64 { return draws.Uint64(decided<<32 + uint64(i)) }
 	return round
-}
-
-// tiers returns the pools by their speed for what wants so many accelerators, the fastest first.
-func (f *Finder) tiers(accelerators int) []policy.Tier {
-	speed := func(pool int32) berth.Speed {
-		return cmp.Or(f.pools[pool].config.SpeedFor(&berth.Requirements{Accelerators: accelerators}), berth.StandardSpeed)
-	}
-	all := make(policy.Tier, len(f.pools))
-	for i := range all {
-		all[i] = int32(i)
-	}
-	slices.SortFunc(all, func(a, b int32) int { return cmp.Or(cmp.Compare(speed(b), speed(a)), cmp.Compare(a, b)) })
-	var tiers []policy.Tier
-	for from, to := 0, 1; to <= len(all); to++ {
-		if to == len(all) || speed(all[to]) != speed(all[from]) {
-			tiers, from = append(tiers, all[from:to:to]), to
-		}
-	}
-	return tiers
 }
 
 // runs returns how long a rigid request runs in a pool, its transfer apart.
