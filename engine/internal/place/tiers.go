@@ -55,7 +55,7 @@ func (t *tiers) of(r *berth.Request, serving bool) []policy.Tier {
 	return some
 }
 
-// tiers returns all pools by their speed for what wants so many accelerators.
+// tiers returns all pools by their speed for what wants that many accelerators.
 func (f *Finder) tiers(accelerators int) []policy.Tier {
 	speed := func(pool int32) berth.Speed {
 		return cmp.Or(f.pools[pool].config.SpeedFor(&berth.Requirements{Accelerators: accelerators}), berth.StandardSpeed)
