@@ -295,6 +295,42 @@ func TestCallsOfServiceAccountsCountForTheirOwner(t *testing.T) {
 	}
 }
 
+// They are counted together whichever roles the accounts have, each call by the part that it is of its role's rate; a role without a rate costs
+// nothing, and one that is refused costs others nothing.
+func TestCallsInSeveralRolesShareAnAllowance(t *testing.T) {
+	viewer, user := policy.Scope{Role: string(service.Viewer)}, policy.Scope{Role: string(service.User)}
+	w := newWorld(t, api.Options{Limits: policy.Limits{
+		{Scope: viewer, Name: policy.LimitRate, Value: 1}, {Scope: viewer, Name: policy.LimitBurst, Value: 10}, // 1,000 s for each call
+		{Scope: user, Name: policy.LimitRate, Value: 2}, {Scope: user, Name: policy.LimitBurst, Value: 40}, // 500 s
+	}})
+	for _, a := range [][2]string{{"svc-view", "viewer"}, {"svc-use", "user"}, {"svc-rest", "viewer"}} { // six calls of alice, 3,000 s
+		w.robot(t, "alice", a[0], a[1], "")
+	}
+	times := func(user string, n int) {
+		t.Helper()
+		for i := range n {
+			if a := w.do(user, "GET", "/v1/me", ""); a.Code != 200 {
+				t.Fatalf("call %d of %s: %s", i, user, a.text)
+			}
+		}
+	}
+	full := func(user string) {
+		t.Helper()
+		wantProblem(t, w.do(user, "GET", "/v1/me", ""), 429, "too many requests of "+user)
+	}
+	times("svc-view", 7) // of 10,000 s of a viewer, 3,000 are used
+	full("svc-view")
+	full("svc-rest")
+	times("svc-use", 10) // of 20,000 s of a user, 10,000 are used
+	times("alice", 10)
+	for _, user := range []string{"alice", "svc-use", "svc-view", "svc-rest"} {
+		full(user)
+	}
+	times("bob", 40)
+	full("bob")
+	times("root", 100)
+}
+
 // So are their streams of events.
 func TestStreamsOfServiceAccountsCountForTheirOwner(t *testing.T) {
 	w := newWorld(t, api.Options{Limits: policy.Limits{{Scope: policy.Scope{User: "alice"}, Name: policy.LimitStreams, Value: 3}}})

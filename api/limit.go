@@ -5,18 +5,23 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/service"
 )
 
-// rates counts how often each user asks, by the limits of rate and burst. What a user
-// asks with several tokens of one role is counted together.
+// rates counts how often each user asks, by the limits of rate and burst: together, with whatever token and in whatever role.
 type rates struct {
-	limits  policy.Limits
-	buckets *sync.Map // asker → *rate.Limiter; as many as there are users with tokens
+	limits policy.Limits
+	began  time.Time
+	spent  *sync.Map // user → *spending; as many as there are users with tokens
+}
+
+// spending is how much of their time a user has used: a call uses what its role's rate gives it, so that calls in several roles
+// share one allowance (the generic cell rate algorithm, ITU-T I.371, with a cell time for each role).
+type spending struct {
+	mu    sync.Mutex
+	until float64 // in seconds since rates began; less than now is nothing
 }
 
 // asker is whose requests are counted together. Those of a service account count for it and for its owner.
@@ -35,54 +40,60 @@ func (a asker) all() []asker {
 	return []asker{{user: a.owner, role: a.role}, self}
 }
 
-func newRates(limits policy.Limits) rates { return rates{limits: limits, buckets: new(sync.Map)} }
+func newRates(limits policy.Limits) rates {
+	return rates{limits: limits, began: time.Now(), spent: new(sync.Map)}
+}
 
 // limit returns how often a principal may ask; limited is false if there is no limit.
-func (r *rates) limit(by asker) (perSecond rate.Limit, burst int, limited bool) {
+func (r *rates) limit(by asker) (perSecond float64, burst int, limited bool) {
 	allowance := r.limits.Of(string(by.role), by.user)
 	thousandths, limited := allowance.Limit(policy.LimitRate)
 	if !limited {
-		return rate.Inf, math.MaxInt, false
+		return math.Inf(1), math.MaxInt, false
 	}
 	burst = math.MaxInt
 	if at, bounded := allowance.Limit(policy.LimitBurst); bounded {
 		burst = int(at)
 	}
-	return rate.Limit(float64(thousandths) / 1000), burst, true
+	return float64(thousandths) / 1000, burst, true
 }
 
-// allow reports whether a caller may ask n times now.
+// allow reports whether a caller may ask n times now, and counts that if so.
 func (r *rates) allow(by asker, times int) bool {
 	for _, one := range by.all() {
-		if !r.take(one, times) {
+		if perSecond, burst, limited := r.limit(one); limited && !r.spend(one.user, float64(times)/perSecond, float64(burst)/perSecond) {
 			return false
 		}
 	}
 	return true
 }
 
-// take counts n requests for one of those for whom they count, if there may be as many.
-func (r *rates) take(by asker, times int) bool {
-	bucket, known := r.buckets.Load(by)
-	if !known {
-		perSecond, burst, limited := r.limit(by)
-		if !limited {
-			return true
-		}
-		bucket, _ = r.buckets.LoadOrStore(by, rate.NewLimiter(perSecond, burst))
-	}
-	return bucket.(*rate.Limiter).AllowN(time.Now(), times)
-}
-
 // charge charges n more calls to a caller who has asked already: the
 // next call waits for it.
 func (r *rates) charge(by asker, times int) {
 	for _, one := range by.all() {
-		if bucket, known := r.buckets.Load(one); known && times > 0 {
-			limiter := bucket.(*rate.Limiter)
-			limiter.ReserveN(time.Now(), min(times, limiter.Burst()))
+		if perSecond, burst, limited := r.limit(one); limited && times > 0 {
+			r.spend(one.user, float64(min(times, burst))/perSecond, math.Inf(1))
 		}
 	}
+}
+
+// spend uses some seconds of a user, and reports whether that is within the most that may be used ahead of time; else nothing is used.
+func (r *rates) spend(user string, seconds, most float64) bool {
+	held, known := r.spent.Load(user)
+	if !known {
+		held, _ = r.spent.LoadOrStore(user, new(spending))
+	}
+	s, now := held.(*spending), time.Since(r.began).Seconds()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	until := max(s.until, now) + seconds
+	const lost = 1e-6 // by floating point, of the seconds of a year
+	if until-now > most+lost {
+		return false
+	}
+	s.until = until
+	return true
 }
 
 // most returns how many calls a caller may make at once.

@@ -15,7 +15,7 @@ import (
 const (
 	// foreseenTries is how often an event is foreseen that would come to another place when it is decided.
 	foreseenTries = 3
-	// maxBounded is how many requests of a user are foreseen, or wait for that, at once.
+	// maxBounded is how many requests of a user and of their service accounts are foreseen, or wait for that, at once.
 	maxBounded = 1000
 )
 
@@ -31,7 +31,7 @@ func isForeseenElsewhere(err error) bool {
 // bounded is what is foreseen before it is decided. It is of the loop.
 type bounded struct {
 	under   map[keyName][]func() // who asks for the same meanwhile, by the key of what is foreseen
-	waiting map[string]int       // how much is foreseen, by who asks
+	waiting map[string]int       // how much is foreseen, by whose it counts as
 	id      string               // of the request that is decided now
 	look    *lookedAhead         // what was foreseen of it; nil if nothing was
 }
@@ -115,12 +115,12 @@ func (h *Host) jobsBounded(event *engine.Event) (*queue, error) {
 // ahead has an event foreseen and then decided by do, up to foreseenTries times while the error of do says that it would come to another
 // place. fail answers with an error; one of do, other than that, is answered. What else is asked under the key meanwhile is asked again after that. It is of the loop.
 func (h *Host) ahead(key Key, who string, event func(now berth.Time) engine.Event, do func(*lookedAhead) error, fail func(error)) {
-	b := &h.bounded
-	if b.waiting[who] >= maxBounded {
-		fail(berth.Errorf(berth.Exhausted, "foreseen", "what %d requests of %s may cost ordinary jobs is being foreseen already; want at most %d, so wait for some", b.waiting[who], who, maxBounded))
+	b, owner := &h.bounded, h.options.turnOf(who) // at the time: what is given back is what was taken
+	if b.waiting[owner] >= maxBounded {
+		fail(berth.Errorf(berth.Exhausted, "foreseen", "what %d requests of %s%s may cost ordinary jobs is being foreseen already; want at most %d, so wait for some", b.waiting[owner], owner, andAccounts(who, owner), maxBounded))
 		return
 	}
-	b.waiting[who]++
+	b.waiting[owner]++
 	if key != (Key{}) {
 		b.under[key.name()] = nil
 	}
@@ -137,8 +137,8 @@ func (h *Host) ahead(key Key, who string, event func(now berth.Time) engine.Even
 					err = errForeseenElsewhere
 				}
 			}
-			if b.waiting[who]--; b.waiting[who] == 0 {
-				delete(b.waiting, who)
+			if b.waiting[owner]--; b.waiting[owner] == 0 {
+				delete(b.waiting, owner)
 			}
 			same := b.under[key.name()]
 			delete(b.under, key.name())

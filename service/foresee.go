@@ -41,7 +41,8 @@ func free(list []Offer) {
 // withCosts returns offers with what each would cost. They come without it if that could not be
 // foreseen in time.
 func (h *Host) withCosts(asking context.Context, who string, list []Offer, q *queue) []Offer {
-	if h.planner.enter(who) != nil {
+	leave, full := h.planner.enter(who)
+	if full != nil {
 		return list
 	}
 	ctx, end := context.WithTimeout(asking, costPatience)
@@ -53,7 +54,7 @@ func (h *Host) withCosts(asking context.Context, who string, list []Offer, q *qu
 	}
 	foreseen := make(chan []*engine.Cost, 1)
 	h.planner.line.push(who, func() {
-		defer h.planner.leave(who)
+		defer leave()
 		var costs []*engine.Cost
 		err := h.onOther(q.number, "foreseeing what offers cost", wanted, func(e *engine.Engine) (err error) {
 			costs, err = e.Costs(offers, engine.Foresight{From: q.now, Queue: q.jobs, Quit: func() bool { return !wanted() }})

@@ -36,7 +36,7 @@ const (
 	flowPatience = 50 * time.Second
 	// planTries is how often a workflow is planned whose plan does not hold when it is done.
 	planTries = 3
-	// maxPlans is how many workflows of a user wait to be planned.
+	// maxPlans is how many workflows of a user and of their service accounts wait to be planned.
 	maxPlans = 8
 )
 
@@ -45,7 +45,7 @@ type planner struct {
 	line line // what is to be planned
 
 	mu      sync.Mutex
-	waiting map[string]int // how many workflows are, by who asks
+	waiting map[string]int // how many workflows are, by whose they count as
 
 	pace time.Duration // of a task, lately; with the turn of the snapshots
 }
@@ -70,23 +70,30 @@ func (h *Host) startPlanner() {
 	})
 }
 
-// enter takes a place among those whose workflows are planned, which leave gives back.
-func (p *planner) enter(who string) error {
+// enter takes a place among those whose workflows are planned, which leave gives back. A service account's is one of its owner's.
+func (p *planner) enter(who string) (leave func(), err error) {
+	owner := p.line.whose(who) // at the time: what is given back is what was taken
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiting[who] >= maxPlans {
-		return berth.Errorf(berth.Exhausted, "workflow", "%d workflows of %s are being planned already; want at most %d, so wait for one", p.waiting[who], who, maxPlans)
+	if p.waiting[owner] >= maxPlans {
+		return nil, berth.Errorf(berth.Exhausted, "workflow", "%d workflows of %s%s are being planned already; want at most %d, so wait for one", p.waiting[owner], owner, andAccounts(who, owner), maxPlans)
 	}
-	p.waiting[who]++
-	return nil
+	p.waiting[owner]++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.waiting[owner]--; p.waiting[owner] == 0 {
+			delete(p.waiting, owner)
+		}
+	}, nil
 }
 
-func (p *planner) leave(who string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.waiting[who]--; p.waiting[who] <= 0 {
-		delete(p.waiting, who)
+// andAccounts tells a service account that its owner's other accounts count too.
+func andAccounts(who, owner string) string {
+	if who == owner {
+		return ""
 	}
+	return " and their service accounts"
 }
 
 // isSmall reports whether a workflow is planned in the loop.
@@ -209,7 +216,8 @@ func unplannable(err error) error {
 // not hold any more it is planned again. It is of the loop.
 func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, wanted func() bool, answer func(FlowAnswer, error)) {
 	who := a.by.User
-	if err := h.planner.enter(who); err != nil {
+	leave, err := h.planner.enter(who)
+	if err != nil {
 		answer(FlowAnswer{}, err) // and it may be tried again under the same key
 		return
 	}
@@ -217,7 +225,7 @@ func (h *Host) planFlow(a asked, w *berth.Workflow, unable map[string]string, wa
 	within := w.Deadline.Sub(w.Arrival)
 	var try func(n int)
 	done := func(result FlowAnswer, err error) {
-		h.planner.leave(who)
+		leave()
 		answer(result, err)
 		h.line.push(who, func() {
 			for _, answer := range h.finish(a.key) {

@@ -109,7 +109,8 @@ func (h *Host) WorkflowOffers(asking context.Context, ask Ask, w berth.Workflow)
 			h.whenDurable(func(failed error) { answer(offers, cmp.Or(failed, err)) })
 			return
 		}
-		if err := h.planner.enter(who); err != nil {
+		leave, err := h.planner.enter(who)
+		if err != nil {
 			answer(nil, err)
 			return
 		}
@@ -120,7 +121,7 @@ func (h *Host) WorkflowOffers(asking context.Context, ask Ask, w berth.Workflow)
 			offers, err = e.PlanOffers(&w, o)
 			return err
 		}, func(err error) {
-			h.planner.leave(who)
+			leave()
 			answer(offers, err)
 		})
 	})
