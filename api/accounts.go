@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -155,8 +156,42 @@ func (c *call) removeAccount() error {
 	return nil
 }
 
-// accountTokenBody is tokenBody without whose it is and the role, which the account has.
-var accountTokenBody = tokenBody[2:]
+// accountTokenBody is tokenBody without whose it is and the role, which the account has, and with the token that it renews.
+var accountTokenBody = append(slices.Clone(tokenBody[2:]), body[wantedToken]{
+	{"renews", "The id of a token of the account that this one takes over from, with its note if none is given, its role, sites and scopes. That one expires after the overlap, if it does not before.", text("0f3a9c21b8d4"), func(t *wantedToken, v value) (err error) {
+		t.Renews, err = v.word()
+		return err
+	}},
+	{"overlap", "For how long the token that is renewed is good from now on: a length of time; a day if it is not given, and 0 ends it at once.", text("1d"), func(t *wantedToken, v value) (err error) {
+		t.overlaps = true
+		t.Overlap, err = v.length(0)
+		return err
+	}},
+}...)
+
+// renewing has a token that is to be made take over from the one that it renews, if there is one.
+func (c *call) renewing(a *token.Account, t *wantedToken) error {
+	if t.Renews == "" {
+		if t.overlaps {
+			return berth.Errorf(berth.Invalid, "overlap", "no token is renewed; name one by renews, or leave overlap out")
+		}
+		return nil
+	}
+	was, err := c.tokens.AccountToken(a.Name, t.Renews)
+	switch {
+	case err != nil:
+		return berth.Errorf(berth.Invalid, "renews", "no token %.70q of %s", t.Renews, a.Name)
+	case !t.Scopes.All():
+		return berth.Errorf(berth.Invalid, "scopes", "a token has those of the one that it renews; leave them out, or make one that renews none")
+	case !t.Sites.All():
+		return berth.Errorf(berth.Invalid, "sites", "a token has those of the one that it renews; leave them out, or make one that renews none")
+	}
+	if !t.overlaps {
+		t.Overlap = token.Overlap
+	}
+	t.Note, t.Role, t.Sites, t.Scopes = cmp.Or(t.Note, was.Note), was.Role, was.Sites, was.Scopes
+	return nil
+}
 
 func (c *call) addAccountToken() error {
 	a, err := c.ownAccount()
@@ -165,6 +200,9 @@ func (c *call) addAccountToken() error {
 	}
 	var wanted wantedToken
 	if _, err := read(c, accountTokenBody, &wanted); err != nil {
+		return err
+	}
+	if err := c.renewing(&a, &wanted); err != nil {
 		return err
 	}
 	if wanted.Scopes, err = c.giveable(wanted.Scopes); err != nil {
@@ -176,19 +214,24 @@ func (c *call) addAccountToken() error {
 			return berth.Errorf(berth.Invalid, "scopes", "%s; a token of a service account is for some of %s", held, token.AccountScopes)
 		}
 	}
-	if err := c.knownSites(wanted.Sites); err != nil {
-		return err
+	if wanted.Renews == "" {
+		if err := c.knownSites(wanted.Sites); err != nil {
+			return err
+		}
 	}
 	now := c.Now()
 	if wanted.lasts > 0 {
 		wanted.Expires = now.Add(wanted.lasts)
 	}
-	wanted.Sites, wanted.Role = wanted.Sites.And(c.by.Sites), c.by.Role
+	wanted.Sites = wanted.Sites.And(c.by.Sites)
+	if wanted.Role == "" || !c.by.Can(wanted.Role) {
+		wanted.Role = c.by.Role
+	}
 	secret, e, err := c.tokens.AddAccountToken(a.Name, wanted.Wanted, now)
 	if err != nil {
 		return err
 	}
-	c.log.Info("token made", "by", c.by.User, "id", e.ID, "user", e.User, "role", e.Role, "scopes", e.Scopes.String())
+	c.log.Info("token made", "by", c.by.User, "id", e.ID, "user", e.User, "role", e.Role, "scopes", e.Scopes.String(), "renews", wanted.Renews)
 	f := tokenForm(&e)
 	f.Secret = secret
 	return c.answer(http.StatusCreated, &f)
@@ -199,17 +242,14 @@ func (c *call) revokeAccountToken() error {
 	if err != nil {
 		return err
 	}
-	id := c.r.PathValue("id")
-	for _, e := range c.tokens.List() {
-		if e.ID != id || e.User != a.Name {
-			continue
-		}
-		if err := c.tokens.Revoke(id); err != nil {
-			return err
-		}
-		c.log.Info("token revoked", "by", c.by.User, "id", id)
-		c.w.WriteHeader(http.StatusNoContent)
-		return nil
+	e, err := c.tokens.AccountToken(a.Name, c.r.PathValue("id"))
+	if err != nil {
+		return err
 	}
-	return berth.Errorf(berth.NotFound, "id", "no token %.70q of %s", id, a.Name)
+	if err := c.tokens.Revoke(e.ID); err != nil {
+		return err
+	}
+	c.log.Info("token revoked", "by", c.by.User, "id", e.ID)
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/api/identity"
@@ -175,6 +176,83 @@ func TestTokensOfServiceAccountsAreNoMoreThanTheirMaker(t *testing.T) {
 	if made.Role != "operator" {
 		t.Errorf("%+v", made)
 	}
+}
+
+// A token that renews another one has its note, its role, its sites and its scopes, and ends it after a day, or after the overlap that is asked for;
+// never later than it would have ended.
+func TestTokensOfServiceAccountsAreRenewed(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	w.robot(t, "alice", "svc-other", "user", "")
+	other := w.store.Of("svc-other", start)[0]
+	w.robot(t, "alice", "svc-ci", "user", "")
+	tokens := func(body string) *answer { return w.do("alice", "POST", "/v1/service-accounts/svc-ci/tokens", body) }
+	narrow := into[form.Token](t, tokens(`{"note":"runner","scopes":["read","cancel"],"sites":["cm5"],"expires":"30d"}`), 201)
+	bearer := func(of form.Token) []string { return []string{"Authorization", "Bearer " + of.Secret} }
+	endOf := func(id string) (end berth.Time) {
+		for _, e := range w.store.List() {
+			if e.ID == id {
+				end = e.Expires
+			}
+		}
+		return end
+	}
+	day := into[form.Token](t, tokens(`{"renews":"`+narrow.ID+`"}`), 201)
+	if day.Note != "runner" || !slices.Equal(day.Scopes, []string{"read", "cancel"}) || !slices.Equal(day.Sites, []string{"cm5"}) || day.Role != "user" || day.Expires != form.TimeOf(start+90*86_400) {
+		t.Errorf("%+v", day)
+	}
+	if end := endOf(narrow.ID); end != start+86_400 {
+		t.Errorf("the old one is good until %d, want a day", end)
+	}
+	into[form.Me](t, w.do("", "GET", "/v1/me", "", bearer(narrow)...), 200)
+	hour := into[form.Token](t, tokens(`{"renews":"`+day.ID+`","overlap":"1h","note":"other runner","expires":"2h"}`), 201)
+	if end := endOf(day.ID); end != start+3600 || hour.Note != "other runner" || hour.Expires != form.TimeOf(start+7200) {
+		t.Errorf("the old one is good until %d, want an hour; %+v", end, hour)
+	}
+	last := into[form.Token](t, tokens(`{"renews":"`+hour.ID+`","overlap":"9d"}`), 201)
+	if end := endOf(hour.ID); end != start+7200 {
+		t.Errorf("the old one is good until %d, want two hours, as before", end)
+	}
+	feed := into[form.Feed](t, w.do("", "POST", "/v1/feeds", "", bearer(into[form.Token](t, tokens(`{"scopes":["read","feeds"]}`), 201))...), 201)
+	into[form.Token](t, tokens(`{"renews":"`+last.ID+`","overlap":"0s"}`), 201)
+	wantProblem(t, w.do("", "GET", "/v1/me", "", bearer(last)...), 401)
+	if a := w.do("", "GET", feed.Path, ""); a.Code != 200 {
+		t.Error("a feed of another token ended", a.Code, a.text)
+	}
+	for body, words := range map[string]string{
+		`{"renews":"` + last.ID + `"}`:                                 "renews: no token " + `"` + last.ID + `" of svc-ci`,
+		`{"renews":"` + other.ID + `"}`:                                "of svc-ci",
+		`{"renews":"` + day.ID + `","scopes":["read"]}`:                "scopes: a token has those of the one that it renews",
+		`{"renews":"` + day.ID + `","sites":["cm5"]}`:                  "sites: a token has those of the one that it renews",
+		`{"overlap":"1h"}`:                                             "overlap: no token is renewed",
+		`{"renews":"` + day.ID + `","overlap":"-1h"}`:                  "overlap: ",
+		`{"renews":"` + day.ID + `","expires":"2000-01-01T00:00:00Z"}`: "expires: ",
+	} {
+		wantProblem(t, tokens(body), 422, words)
+	}
+	if end := endOf(day.ID); end != start+3600 {
+		t.Errorf("refused renewals have changed the end to %d", end)
+	}
+	w.tokens["reader"] = w.made(t, `{"user":"alice","scopes":["read","tokens"]}`).Secret
+	wantProblem(t, w.do("reader", "POST", "/v1/service-accounts/svc-ci/tokens", `{"renews":"`+day.ID+`"}`), 422, "scopes: ")
+}
+
+// One that is renewed without an overlap makes room for the next, with the feeds that were made with it.
+func TestRenewingAtOnceMakesRoom(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	first := w.robot(t, "alice", "svc-ci", "user", "")
+	feed := into[form.Feed](t, w.do("svc-ci", "POST", "/v1/feeds", ""), 201)
+	var err error
+	for err == nil {
+		_, _, err = w.store.AddAccountToken("svc-ci", token.Wanted{}, start)
+	}
+	tokens := func(body string) *answer { return w.do("alice", "POST", "/v1/service-accounts/svc-ci/tokens", body) }
+	wantProblem(t, tokens(`{"renews":"`+first.ID+`"}`), 409, "which is the most there can be")
+	if a := w.do("", "GET", feed.Path, ""); a.Code != 200 {
+		t.Error("the feed ended with a renewal that was refused", a.Code)
+	}
+	into[form.Token](t, tokens(`{"renews":"`+first.ID+`","overlap":"0s"}`), 201)
+	wantProblem(t, w.do("", "GET", feed.Path, ""), 404)
+	wantProblem(t, tokens(""), 409, "which is the most there can be")
 }
 
 // No way gives a token of a service account the scope that makes tokens, and one that has it nevertheless, as from a file of an earlier

@@ -35,7 +35,8 @@ func (c *call) answerMe(status int) error {
 // wantedToken is a token to be made, which is good until a time or for a length of time.
 type wantedToken struct {
 	token.Wanted
-	lasts berth.Duration
+	lasts    berth.Duration
+	overlaps bool // how long is given
 }
 
 var tokenBody = body[wantedToken]{

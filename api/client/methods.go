@@ -371,6 +371,9 @@ type NewToken struct {
 	Expires string   `json:"expires,omitempty"`
 	Sites   []string `json:"sites,omitempty"`  // the only ones that it lets see and use
 	Scopes  []string `json:"scopes,omitempty"` // what it is good for within its role; none are all that the caller's is good for
+	// Renews is the id of the token of a service account that it takes over from, which is good for no longer than Overlap, a length of time, from then on: a day if that is empty.
+	Renews  string `json:"renews,omitempty"`
+	Overlap string `json:"overlap,omitempty"`
 }
 
 // AddToken makes a token; its secret is in the answer and nowhere else.

@@ -22,6 +22,8 @@ const (
 	maxAccounts = 32
 	// maxAccountNames is how many names of service accounts a user has at most, those of removed ones too.
 	maxAccountNames = 256
+	// Overlap is for how long a token of a service account is good beside the one that renews it, if nothing is said: the programs that show it have a day to change over.
+	Overlap berth.Duration = 86_400
 	// maxAccountTokens is how many tokens a service account has at most: some for each of some programs.
 	maxAccountTokens = 32
 )
@@ -138,9 +140,20 @@ func (s *Store) AddAccountToken(name string, w Wanted, now berth.Time) (secret s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	account, known := s.Account(name)
-	switch {
-	case !known:
+	if !known {
 		return "", e, NoAccount(name)
+	}
+	has := len(s.Of(name, now))
+	if w.Renews != "" {
+		was, err := s.AccountToken(name, w.Renews)
+		if err != nil {
+			return "", e, err
+		}
+		if w.Overlap == 0 && !was.ExpiredAt(now) {
+			has-- // it makes room
+		}
+	}
+	switch {
 	case w.Scopes.All():
 		w.Scopes = AccountScopes
 	case !AccountScopes.Has(w.Scopes):
@@ -149,7 +162,7 @@ func (s *Store) AddAccountToken(name string, w Wanted, now berth.Time) (secret s
 	if w.Expires == 0 {
 		w.Expires = now.Add(accountTokenLasts)
 	}
-	if len(s.Of(name, now)) >= maxAccountTokens {
+	if has >= maxAccountTokens {
 		return "", e, berth.Errorf(berth.Conflict, "tokens", "%s has %d, which is the most there can be; revoke some", name, maxAccountTokens)
 	}
 	if w.Role == "" || (service.Principal{Role: w.Role}).Can(account.Role) {
@@ -157,6 +170,29 @@ func (s *Store) AddAccountToken(name string, w Wanted, now berth.Time) (secret s
 	}
 	w.User, w.Sites, w.account = account.Name, w.Sites.And(account.Sites), true
 	return s.add(&w, now)
+}
+
+// AccountToken returns a token of a service account. The error is NotFound.
+func (s *Store) AccountToken(name, id string) (Entry, error) {
+	for _, e := range s.known.Load().of {
+		if e.ID == id && e.User == name && !e.IsSession() {
+			return e, nil
+		}
+	}
+	return Entry{}, berth.Errorf(berth.NotFound, "id", "no token %.70q of %s", id, name)
+}
+
+// renewed returns entries as they are once a token renews one of them, which expires then, with the feeds that were made with it.
+func (s *Store) renewed(entries []Entry, w *Wanted, now berth.Time) ([]Entry, error) {
+	at := slices.IndexFunc(entries, func(e Entry) bool { return e.ID == w.Renews })
+	if w.Overlap == 0 {
+		_, err := s.endFeeds(func(f *Feed) bool { return f.Parent == w.Renews }, berth.Time(s.feeds.kept.Load()))
+		return slices.Delete(entries, at, at+1), err
+	}
+	if end := now.Add(w.Overlap); entries[at].Expires == 0 || end < entries[at].Expires {
+		entries[at].Expires = end
+	}
+	return entries, nil
 }
 
 // beyondAccount is the error about scopes for which a token of a service account is not good.

@@ -256,7 +256,11 @@ type Wanted struct {
 	Expires berth.Time
 	Sites   service.SiteSet // that it is good for
 	Scopes  Scopes          // that it is good for
-	account bool            // it is of a service account
+	// Renews is the id of the token of a service account that it takes over from, empty for none; that is good for no longer than
+	// Overlap from then on.
+	Renews  string
+	Overlap berth.Duration
+	account bool // it is of a service account
 }
 
 // Add makes a token and returns it; it cannot be had again. The error is of code
@@ -276,7 +280,13 @@ func (s *Store) add(w *Wanted, now berth.Time) (secret string, e Entry, err erro
 	if err != nil {
 		return "", e, err
 	}
-	return secret, e, s.keep(e)
+	entries := s.List()
+	if w.Renews != "" {
+		if entries, err = s.renewed(entries, w, now); err != nil {
+			return "", e, err
+		}
+	}
+	return secret, e, s.save(append(entries, e))
 }
 
 // Revoke makes a token worthless, with the sessions that were opened and the feeds that were made with it. Errors: NotFound, and Conflict for the last

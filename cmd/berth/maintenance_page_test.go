@@ -118,6 +118,9 @@ func TestServiceAccountsInABrowser(t *testing.T) {
 		if n, _, known := q.tokens.Check(second); !known || second == secret || n.Scopes != e.Scopes || n.User != name {
 			t.Errorf("renewed is %+v, known: %v", n, known)
 		}
+		if was, _, known := q.tokens.Check(secret); !known || was.Expires == 0 || was.Expires >= e.Expires {
+			t.Errorf("the token that was renewed is %+v, known: %v; want it to end before %d", was, known, e.Expires)
+		}
 		p.Press("Revoke: " + name + " " + e.ID)
 		p.Press("Yes, revoke it: " + name + " " + e.ID)
 		p.Wait(`document.querySelectorAll('[data-token]').length === 1`)

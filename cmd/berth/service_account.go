@@ -130,8 +130,10 @@ func (a *app) accountToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "token NAME",
 		Short:   "Create a token of a service account and print it, once",
-		Long:    `Makes a token of a service account, with the role of the account, and prints it to stdout.`,
-		Example: "  berth service-account token svc-ci --scope read,reserve,cancel --expires 30d",
+		Long: `Makes a token of a service account, with the role of the account, and prints it to stdout.
+With --renew it has the note, the role, the sites and the scopes of another one, which
+expires a day later, or after --overlap. A secret that has leaked: --overlap 0s.`,
+		Example: "  berth service-account token svc-ci --scope read,reserve,cancel --expires 30d\n  berth service-account token svc-ci --renew 0f3a9c21b8d4 --overlap 1h",
 		Args:    one("NAME of a service account"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop, c, err := r.connect(cmd)
@@ -154,6 +156,8 @@ func (a *app) accountToken() *cobra.Command {
 	f.StringVar(&wanted.Expires, "expires", "", "from when on it is worthless (`WHEN`): a length of time such as 30d, or a time with its zone (default 90d)")
 	f.StringSliceVar(&wanted.Sites, "sites", nil, "the only sites that it lets see and use (`NAME`s, with commas; default all of the account)")
 	scopeFlag(cmd, &wanted.Scopes, "what it is good for within the role of the account (default: all but tokens)")
+	f.StringVar(&wanted.Renews, "renew", "", "take over from the token with this `ID`, which expires after the overlap")
+	f.StringVar(&wanted.Overlap, "overlap", "", "for how `LONG` the token that is renewed stays good (default 1d; 0s ends it at once)")
 	r = remoteFlags(cmd)
 	return cmd
 }

@@ -74,7 +74,7 @@ export function Accounts({ me, zone, onEnded }: { me: Me; zone: string; onEnded:
             <Group key={t.id} justify="space-between" gap="xs" mt={4} align="start" data-token={t.id}>
               <Text size="xs" className="named" style={{ flex: 1, minWidth: 160 }}>{w.token(t.id, t.note ?? '', t.scopes ? t.scopes.map((s) => (w.scopes as Record<string, string>)[s] ?? s).join(', ') : '', t.expires ? time(at(t.expires), zone) : '')}</Text>
               <Group gap={4} wrap="nowrap">
-                <Button size="compact-xs" variant="default" disabled={busy} aria-label={`${w.renew}: ${a.name} ${t.id}`} onClick={() => send<AccountToken>('POST', `${path(a)}/tokens`, { ...(t.note && { note: t.note }), ...(t.scopes && { scopes: t.scopes }), ...(t.sites && { sites: t.sites }) }, (made) => { setSecret(made); setDone(w.renewed(t.id)); })}>{w.renew}</Button>
+                <Button size="compact-xs" variant="default" disabled={busy} aria-label={`${w.renew}: ${a.name} ${t.id}`} onClick={() => send<AccountToken>('POST', `${path(a)}/tokens`, { renews: t.id }, (made) => { setSecret(made); setDone(w.renewed(t.id)); })}>{w.renew}</Button>
                 <Twice what={w.revoke} sure={w.sureRevoke} name={`${a.name} ${t.id}`} onSure={() => send('DELETE', `${path(a)}/tokens/${encodeURIComponent(t.id)}`, null, () => setDone(w.revoked(t.id)))} />
               </Group>
             </Group>

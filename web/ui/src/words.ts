@@ -112,7 +112,7 @@ export const words = {
     goodFor: 'Only for these; for all but tokens, if none is chosen', scopes: { read: 'look', reserve: 'reserve', cancel: 'cancel', run: 'run tasks', feeds: 'feeds and notices', operate: 'operate sites' },
     expires: 'Expires', expiresAbout: 'A length of time such as 90d, or a time.', badExpires: (t: string) => `${t}: want a length of time, such as 30d, or a time, such as 2026-12-24 18:00`, overExpires: 'That is over already.',
     made: (name: string) => `A token of ${name}`, once: 'Give it to the program now. It is shown this once and kept nowhere; if it is lost, revoke it and make another one.', copy: 'Copy the token', putAway: 'Put it away',
-    renew: 'Renew', renewed: (id: string) => `The token ${id} is still good: revoke it once the new one is in use.`, revoke: 'Revoke', sureRevoke: 'Yes, revoke it', revoked: (id: string) => `The token ${id} is worthless now.`,
+    renew: 'Renew', renewed: (id: string) => `The token ${id} is good for another day at most: have the new one used by then, or revoke it now.`, revoke: 'Revoke', sureRevoke: 'Yes, revoke it', revoked: (id: string) => `The token ${id} is worthless now.`,
   },
   sessions: {
     about: 'The sessions of your browsers. End one that you do not know, and all others if a machine was lost. Who uses it is logged out at once.',
