@@ -458,8 +458,11 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 	if err == nil {
 		err = h.findNodes(ask.By, &r)
 	}
+	var ended error
 	if err == nil {
-		err = h.admit(ctx, &r)
+		if err = h.admit(ctx, &r); denied(err) {
+			ended, err = h.shrinks(ctx, ask.By.User, id, &r, err)
+		}
 	}
 	if err != nil {
 		return h.answeredBefore(ctx, ask, err)
@@ -468,6 +471,9 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 	return h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
 		if err := k.open(); err != nil {
 			return engine.Event{}, err
+		}
+		if ended != nil && !k.shrinks(&r) {
+			return engine.Event{}, ended
 		}
 		if first == 0 {
 			first = h.clock()
@@ -483,6 +489,15 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 // Extend lets a reservation go on until a later end. If Answer.Refusal is there
 // it is as it was.
 func (h *Host) Extend(ctx context.Context, ask Ask, id string, until berth.Time) (Answer, error) {
+	err := h.stillInProject(ctx, &ask, func() (user, account string) {
+		if k := h.core.card(id); k != nil && k.request != nil {
+			return k.request.User, k.request.Account
+		}
+		return "", ""
+	})
+	if err != nil {
+		return h.answeredBefore(ctx, ask, err)
+	}
 	return h.change(ctx, ask, id, func(k *card) (engine.Event, error) {
 		if err := k.open(); err != nil {
 			return engine.Event{}, err

@@ -188,6 +188,15 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 	if !ask.By.Can(User) {
 		return Answer{}, berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", ask.By.Role)
 	}
+	err := h.stillInProject(ctx, &ask, func() (user, account string) {
+		if o, known := h.offers.known[offer]; known {
+			return o.user, o.request.Account
+		}
+		return "", ""
+	})
+	if err != nil {
+		return h.answeredBefore(ctx, ask, err)
+	}
 	var id string // is of the loop
 	answer, err := patiently(ctx, h, ask.By.User, func(answer answering) {
 		a := ask.asked()

@@ -3,7 +3,9 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -159,7 +161,7 @@ func (h *Host) OwnProjects(ctx context.Context, user string) (own OwnProjects, e
 
 // inProject has what a user asks for name an account of theirs: their default one if it names none. The error is of code Denied if they
 // may not name that, or of code Unavailable. A promise is asked about the account where its request is taken; that membership ends later
-// does not end it.
+// does not end it, and what asks for more, or for something else, is asked again.
 func (h *Host) inProject(ctx context.Context, user string, account *string) error {
 	p := &h.options.Projects
 	if !p.restricts() || user == "" {
@@ -180,6 +182,70 @@ func (h *Host) inProject(ctx context.Context, user string, account *string) erro
 		return berth.Errorf(berth.Denied, "account", "%q; %s is in no project; an operator adds them to one by the key projects of the service's configuration", *account, user)
 	}
 	return berth.Errorf(berth.Denied, "account", "%q is no project of %s; name %s, or none for %s", *account, user, strings.Join(own.Accounts, " or "), own.Default)
+}
+
+// stillInProject returns why a user may not name an account any more in which something was promised or offered to them, as of reports in
+// the loop; no user is nothing to ask about. The error is that of inProject.
+func (h *Host) stillInProject(ctx context.Context, ask *Ask, of func() (user, account string)) error {
+	if !h.options.Projects.restricts() {
+		return nil
+	}
+	var user, account string
+	_, err := call(ctx, h, ask.By.User, func(answer func(struct{}, error)) {
+		user, account = of()
+		answer(struct{}{}, nil)
+	})
+	if err != nil || user == "" || !ask.By.Owns(user) {
+		return err // which is told by what follows
+	}
+	return h.inProject(ctx, user, &account)
+}
+
+// denied reports whether an error says that something may not be.
+func denied(err error) bool {
+	coded, is := errors.AsType[*berth.Error](err)
+	return is && coded.Code == berth.Denied
+}
+
+// shrinks has a change that is denied be tried all the same if it asks for no more than is promised: what one has can be given back in part, as
+// it can be as a whole. It stays at its sites then. Else it returns why it is denied as err, and otherwise as ended.
+func (h *Host) shrinks(ctx context.Context, by, id string, r *berth.Request, why error) (ended, err error) {
+	return call(ctx, h, by, func(answer func(error, error)) {
+		k := h.core.card(id)
+		if k == nil || !k.shrinks(r) {
+			answer(nil, why)
+			return
+		}
+		if r.Site == "" {
+			r.Sites = nil
+			for i := range k.promise.Allotments {
+				if at := k.promise.Allotments[i].Resource.Site; !slices.Contains(r.Sites, at) {
+					r.Sites = append(r.Sites, at)
+				}
+			}
+		}
+		answer(why, nil)
+	})
+}
+
+// shrinks reports whether a changed request of a promise asks for no more: no part is wider or longer than the variant that is promised, the
+// window is within the former one, and all else is as it was. Where it may be is not looked at.
+func (k *card) shrinks(r *berth.Request) bool {
+	if k.promise == nil || len(r.Parts) != len(k.request.Parts) || len(k.promise.Terms.Variants) != len(r.Parts) || r.Ready < k.request.Ready || r.Deadline > k.request.Deadline {
+		return false
+	}
+	same, was := *r, *k.request
+	same.Parts = slices.Clone(r.Parts)
+	for i := range same.Parts {
+		most := k.promise.Terms.Variants[i]
+		if slices.ContainsFunc(r.Parts[i].Variants, func(v berth.Variant) bool { return v.NPE > most.NPE || v.Duration > most.Duration }) {
+			return false
+		}
+		same.Parts[i].Variants = was.Parts[i].Variants
+	}
+	same.ID, same.User, same.Owner, same.Role = was.ID, was.User, was.Owner, was.Role
+	same.Arrival, same.Ready, same.Deadline, same.Sites = was.Arrival, was.Ready, was.Deadline, was.Sites
+	return reflect.DeepEqual(same, was)
 }
 
 // GroupNames returns the groups that are members of projects, by name.

@@ -14,7 +14,10 @@ import (
 )
 
 // people knows groups, and an owner of a service account.
-type people struct{ down bool }
+type people struct {
+	down bool
+	left bool // cid is in no group any more
+}
 
 func (p *people) Person(user string) string {
 	if user == "svc-ci" {
@@ -27,7 +30,7 @@ func (p *people) Groups(_ context.Context, person string) ([]string, error) {
 	if p.down {
 		return nil, berth.Errorf(berth.Unavailable, "user", "the directory of users does not answer")
 	}
-	if person == "cid" {
+	if person == "cid" && !p.left {
 		return []string{"hep"}, nil
 	}
 	return nil, nil
