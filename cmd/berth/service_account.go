@@ -128,8 +128,8 @@ func (a *app) accountToken() *cobra.Command {
 	var r *remote
 	var wanted client.NewToken
 	cmd := &cobra.Command{
-		Use:     "token NAME",
-		Short:   "Create a token of a service account and print it, once",
+		Use:   "token NAME",
+		Short: "Create a token of a service account and print it, once",
 		Long: `Makes a token of a service account, with the role of the account, and prints it to stdout.
 With --renew it has the note, the role, the sites and the scopes of another one, which
 expires a day later, or after --overlap. A secret that has leaked: --overlap 0s.`,
