@@ -13,7 +13,7 @@ MTIME=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 export SOURCE_DATE_EPOCH
 umask 022
 rm -rf $out
-mkdir -p $stage/usr/bin $stage/usr/lib/systemd/system $stage/usr/lib/sysusers.d $stage/usr/share/man/man1 $stage/usr/share/doc/berth \
+mkdir -p $stage/usr/bin $stage/usr/lib/systemd/system $stage/usr/lib/sysusers.d $stage/usr/share/man/man1 $stage/usr/share/berth $stage/usr/share/doc/berth \
 	$stage/usr/share/bash-completion/completions $stage/usr/share/zsh/site-functions $stage/usr/share/fish/vendor_completions.d
 
 CGO_ENABLED=0 GOARCH=$arch GOOS=linux go build -trimpath -buildvcs=auto -ldflags '-s -w -buildid=' -o $stage/usr/bin/berth ./cmd/berth
@@ -31,6 +31,7 @@ $berth completion fish >$stage/usr/share/fish/vendor_completions.d/berth.fish
 sed -e '1d' -e 's|/usr/local/bin/|/usr/bin/|' -e 's|^User=slurm$|User=berth|' \
 	-e 's|^# SlurmUser of the clusters, or another user.*|# An operator of the clusters: sacctmgr add user berth account=ACCOUNT adminlevel=operator. Without slurmdbd\n# SlurmUser, by a drop-in (systemctl edit berth).|' \
 	-e 's|^StartLimitIntervalSec=0$|&\nConditionPathExists=/etc/berth/berth.yaml|' examples/berth.service >$stage/usr/lib/systemd/system/berth.service
+cp examples/cli_filter.lua $stage/usr/share/berth/ # for a site that enables it
 cp packaging/berth.sysusers $stage/usr/lib/sysusers.d/berth.conf
 cp examples/berth.yaml LICENSE NOTICE CHANGELOG.md $stage/usr/share/doc/berth/
 go run ./internal/sbom $stage/usr/bin/berth >$stage/usr/share/doc/berth/sbom.cdx.json

@@ -30,6 +30,7 @@ must() { "$@" || { echo "FAILED: $*" >&2; exit 1; }; }
 say "installed: $(berth version)"
 must getent passwd berth >/dev/null
 must test -s /usr/share/man/man1/berth-reserve.1.gz
+must test -s /usr/share/berth/cli_filter.lua
 must grep -q bomFormat /usr/share/doc/berth/sbom.cdx.json
 unit=/usr/lib/systemd/system/berth.service
 [ -e "$unit" ] || unit=/lib/systemd/system/berth.service

@@ -172,6 +172,12 @@ func checkCommandLine(t *testing.T, words []string) {
 		t.Errorf("berth %v: %v", words, err)
 		return
 	}
+	if cmd.DisableFlagParsing { // they are sbatch's
+		if _, err := takeApart(rest); err != nil {
+			t.Errorf("berth %v: %v", words, err)
+		}
+		return
+	}
 	var flags []string
 	for _, word := range rest {
 		if strings.HasPrefix(word, "-") {

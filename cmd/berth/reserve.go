@@ -20,7 +20,7 @@ import (
 func (a *app) lifecycleCommands() []*cobra.Command {
 	return []*cobra.Command{
 		a.reserveCommand(), a.offersCommand(), a.holdCommand(), a.confirmCommand(), a.showCommand(), a.watchCommand(), a.freeCommand(), a.listCommand(),
-		a.modifyCommand(), a.extendCommand(), a.releaseCommand(), a.cancelCommand(), a.submitCommand(), a.statusCommand(), a.tasksCommand(), a.historyCommand(), a.auditCommand(), a.limitsCommand(), a.quotaCommand(), a.usageCommand(), a.reportCommand(), a.sitesCommand(),
+		a.modifyCommand(), a.extendCommand(), a.releaseCommand(), a.cancelCommand(), a.submitCommand(), a.sbatchCommand(), a.statusCommand(), a.tasksCommand(), a.historyCommand(), a.auditCommand(), a.limitsCommand(), a.quotaCommand(), a.usageCommand(), a.reportCommand(), a.sitesCommand(),
 		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.openCommand(), a.tokenCommand(), a.serviceAccountCommand(), a.sessionCommand(), a.feedCommand(), a.notifyCommand(), a.maintenanceCommand(), a.exportCommand(), a.clockCommand(), a.leadCommand(),
 	}
 }

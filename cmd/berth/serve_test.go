@@ -95,6 +95,15 @@ func TestServeSlurm(t *testing.T) {
 	serves(t, "testdata/serve/slurm.txtar", slurmtest.Start(t, slurmtest.Options{}).Conf)
 }
 
+// TestServeSbatch hands the command lines of sbatch to a real cluster, in promises.
+func TestServeSbatch(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	serves(t, "testdata/serve/sbatch.txtar", slurmtest.Start(t, slurmtest.Options{}).Conf)
+}
+
 // serves runs a script in which berth serve may run in the background. SERVER is
 // where it listens.
 func serves(t *testing.T, script, conf string) {
