@@ -177,6 +177,9 @@ type Page struct {
 	loaded  chan struct{}
 
 	dark, paper bool // what the page is to believe
+
+	traced    []traceEvent
+	tracedAll chan struct{}
 }
 
 // Size is that of a window.
@@ -256,6 +259,16 @@ func (p *Page) hear(method string, params json.RawMessage) {
 		case p.loaded <- struct{}{}:
 		default:
 		}
+	case method == "Tracing.dataCollected":
+		var part struct{ Value []traceEvent }
+		_ = json.Unmarshal(params, &part)
+		p.mu.Lock()
+		p.traced = append(p.traced, part.Value...)
+		p.mu.Unlock()
+	case method == "Tracing.tracingComplete":
+		p.mu.Lock()
+		close(p.tracedAll)
+		p.mu.Unlock()
 	case method == "Runtime.exceptionThrown":
 		fault = about.ExceptionDetails.Text + " " + about.ExceptionDetails.Exception.Description
 	case method == "Log.entryAdded" && about.Entry.Level == "error":

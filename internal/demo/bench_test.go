@@ -23,8 +23,9 @@ import (
 )
 
 var (
-	bench  = flag.Bool("demo.bench", false, "measure the pages in a browser and print the table of docs/performance.md")
-	record = flag.Bool("demo.record", false, "with -demo.bench: put the rows into docs/performance too")
+	bench   = flag.Bool("demo.bench", false, "measure the pages in a browser and print the table of docs/performance.md")
+	profile = flag.Bool("demo.profile", false, "with -demo.bench: print instead where the time of drawing goes")
+	record  = flag.Bool("demo.record", false, "with -demo.bench: put the rows into docs/performance too")
 )
 
 // recorded is the table of docs/performance.md.
@@ -166,6 +167,19 @@ func TestTable(t *testing.T) {
 	p.Wait(`globalThis.ready`)
 	steps := func(p *browser.Page, how, what string, times int) figures {
 		return frames(p, times, func(i int) { p.Eval(fmt.Sprintf("void step(%q, %q, %d)", how, what, i)) })
+	}
+	if *profile {
+		for _, kind := range []string{"pan", "zoom"} {
+			steps(p, "anew", kind, 10)
+			print := func(what string, list []browser.Share) {
+				for _, s := range list[:min(24, len(list))] {
+					t.Logf("%s, %s: %6.2f ms a move: %s", kind, what, s.Milliseconds/40, s.Name)
+				}
+			}
+			print("own time", p.Profile(func() { steps(p, "anew", kind, 40) }))
+			print("trace", p.Tasks(func() { steps(p, "anew", kind, 40) }))
+		}
+		return
 	}
 	for _, row := range []struct {
 		what, how, kind string
