@@ -4,7 +4,7 @@ import { Failure, get, now, post, type Site } from './api.js';
 import { length, period, time } from './clock.js';
 import { Gantt, type Ghost } from './gantt.js';
 import { type Cost, costOf } from './costs.js';
-import { parseLength, parseTime, parseVariants, repeatFlags, spoken, stampOf, type Variant } from './grammar.js';
+import { isWord, parseLength, parseTime, parseVariants, repeatFlags, spoken, stampOf, type Variant } from './grammar.js';
 import { useLive, usePool } from './harbour.js';
 import type { Theme } from './palette.js';
 import type { SeriesAnswer } from './recur.js';
@@ -19,7 +19,7 @@ interface Reservation extends Place { id: string; state: string; version: number
 interface Answer { id: string; decision: string; reservation?: Reservation; reason?: string; refusal?: Refusal; offers?: Offer[] }
 
 /** asked is a request as the API takes it. */
-interface Asked { npe?: number; duration?: number; variants?: Variant[]; ready: string; deadline: string; site?: string; software?: string; constraint?: string }
+interface Asked { npe?: number; duration?: number; variants?: Variant[]; ready: string; deadline: string; site?: string; software?: string; constraint?: string; account?: string; qos?: string }
 
 const Answered = lazy(() => import('./series.js'));
 
@@ -40,7 +40,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   const zone = usualZone();
   const { sites, live, stale, failure: down, look, clock } = useLive(onEnded);
   useEffect(() => onLive(live), [live, onLive]);
-  const [form, setForm] = useState({ npe: '1', duration: '1h', ready: 'now', deadline: 'now+12h', at: '', others: '', software: '', constraint: '' });
+  const [form, setForm] = useState({ npe: '1', duration: '1h', ready: 'now', deadline: 'now+12h', at: '', others: '', software: '', constraint: '', account: '', qos: '' });
   const [again, setAgain] = useState({ on: false, ...usualRepeat });
   const [series, setSeries] = useState<SeriesAnswer | null>(null);
   const [base, setBase] = useState(() => Math.floor(now())); // what now means while the form is filled in
@@ -76,17 +76,24 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   const othersText = others === null ? null : JSON.stringify(others);
   const programs = useMemo(() => [...new Set((sites ?? []).flatMap((s) => (s.software ?? []).map((p) => p.name)))].sort(), [sites]);
   const pools = useMemo(() => (sites ?? []).flatMap((s) => s.pools.map((p) => ({ site: s, pool: p, name: `${s.name}/${p.name}` }))), [sites]);
+  const [account, qos] = [form.account.trim(), form.qos.trim()];
+  const badWord = { account: account !== '' && !isWord(account), qos: qos !== '' && !isWord(qos) };
+  const right = !badWord.account && !badWord.qos;
+  const more: Pick<Asked, 'site' | 'software' | 'constraint' | 'account' | 'qos'> = useMemo(
+    () => ({ ...(form.at && { site: form.at }), ...(form.software && { software: form.software }), ...(form.constraint.trim() && { constraint: form.constraint.trim() }), ...(account && { account }), ...(qos && { qos }) }),
+    [form.at, form.software, form.constraint, account, qos],
+  );
   const asked: Asked | null = useMemo(() => {
-    if (repeats || npe === null || duration === null || ready === null || deadline === null || othersText === null || tooSoon) return null;
-    const more = JSON.parse(othersText) as Variant[];
-    const shape = more.length > 0 ? { variants: [{ npe, duration }, ...more] } : { npe, duration };
-    return { ...shape, ready: stampOf(ready), deadline: stampOf(deadline), ...(form.at ? { site: form.at } : {}), ...(form.software ? { software: form.software } : {}), ...(form.constraint.trim() ? { constraint: form.constraint.trim() } : {}) };
-  }, [repeats, npe, duration, ready, deadline, othersText, tooSoon, form.at, form.software, form.constraint]);
+    if (!right || repeats || npe === null || duration === null || ready === null || deadline === null || othersText === null || tooSoon) return null;
+    const instead = JSON.parse(othersText) as Variant[];
+    const shape = instead.length > 0 ? { variants: [{ npe, duration }, ...instead] } : { npe, duration };
+    return { ...shape, ready: stampOf(ready), deadline: stampOf(deadline), ...more };
+  }, [right, repeats, npe, duration, ready, deadline, othersText, tooSoon, more]);
   const body = asked ? JSON.stringify(asked) : '';
 
   const { repetition, until, wrong } = repeats ? readRepeat(again, base, zone, shortest) : { repetition: null, until: undefined, wrong: new Set<never>() };
-  const repeated: Omit<Asked, 'deadline' | 'ready'> & { ready?: string } | null = repetition && npe !== null && duration !== null && ready !== null && others !== null
-    ? { ...(others.length > 0 ? { variants: [{ npe, duration }, ...others] } : { npe, duration }), ...(form.ready.trim() === 'now' ? {} : { ready: stampOf(ready) }), ...(form.at ? { site: form.at } : {}), ...(form.software ? { software: form.software } : {}), ...(form.constraint.trim() ? { constraint: form.constraint.trim() } : {}) }
+  const repeated: Omit<Asked, 'deadline' | 'ready'> & { ready?: string } | null = right && repetition && npe !== null && duration !== null && ready !== null && others !== null
+    ? { ...(others.length > 0 ? { variants: [{ npe, duration }, ...others] } : { npe, duration }), ...(form.ready.trim() === 'now' ? {} : { ready: stampOf(ready) }), ...more }
     : null;
 
   const change = (c: Partial<typeof form>, r: Partial<typeof again> = {}) => {
@@ -187,7 +194,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
   const alternatives = answer?.decision === 'refused' ? answer.offers ?? [] : offers ?? [];
   const what = asked ?? repeated;
   const shape = what && (what.variants ? `--variants ${what.variants.map((v) => `${v.npe}x${spoken(v.duration)}`).join(',')}` : `--npe ${what.npe} --duration ${spoken(what.duration!)}`);
-  const command = what && `berth reserve ${shape}${what.ready ? ` --ready ${what.ready}` : ''} ${asked ? `--deadline ${asked.deadline}` : repeatFlags(repetition!)}${what.site ? ` --site ${what.site}` : ''}${what.software ? ` --software '${what.software.replaceAll("'", "'\\''")}'` : ''}${what.constraint ? ` --constraint '${what.constraint.replaceAll("'", "'\\''")}'` : ''}`;
+  const command = what && `berth reserve ${shape}${what.ready ? ` --ready ${what.ready}` : ''} ${asked ? `--deadline ${asked.deadline}` : repeatFlags(repetition!)}${what.site ? ` --site ${what.site}` : ''}${what.software ? ` --software '${what.software.replaceAll("'", "'\\''")}'` : ''}${what.constraint ? ` --constraint '${what.constraint.replaceAll("'", "'\\''")}'` : ''}${what.account ? ` --account ${what.account}` : ''}${what.qos ? ` --qos ${what.qos}` : ''}`;
   const ghosts = (name: string): Ghost[] => alternatives.filter((o) => `${o.site}/${o.pool}` === name).map((o) => ({ start: Date.parse(o.start) / 1000, end: Date.parse(o.end) / 1000, npe: o.npe, runs: runs(o.pes), label: text.book.differences[o.difference] ?? o.difference }));
   const shownPools = form.at ? pools.filter((p) => p.site.name === form.at) : pools;
   const spell = (p: Place) => period(Date.parse(p.start) / 1000, Date.parse(p.end) / 1000, zone);
@@ -213,6 +220,10 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
           <Select label="Where" data={[{ value: '', label: text.book.anywhere }, ...(sites ?? []).map((s) => ({ value: s.name, label: s.name }))]} value={form.at} onChange={(v) => change({ at: v ?? '' })} allowDeselect={false} />
           {programs.length > 0 && <Select label={text.book.software} data={[{ value: '', label: text.book.noSoftware }, ...programs.map((p) => ({ value: p, label: p }))]} value={form.software} onChange={(v) => change({ software: v ?? '' })} allowDeselect={false} />}
           <TextInput label={text.book.features} placeholder="intel&ib, [rack1|rack2]" value={form.constraint} onChange={(e) => change({ constraint: e.currentTarget.value })} />
+          <Group gap="xs" align="start" grow>
+            <TextInput label={text.book.account} autoComplete="off" value={form.account} onChange={(e) => change({ account: e.currentTarget.value })} error={badWord.account && text.book.badWord(account)} />
+            <TextInput label={text.book.qos} autoComplete="off" value={form.qos} onChange={(e) => change({ qos: e.currentTarget.value })} error={badWord.qos && text.book.badWord(qos)} />
+          </Group>
           <Button type="submit" loading={busy} disabled={!what}>{!repeats ? text.book.promise : repetition?.hold ? text.book.holdAll : text.book.promiseAll}</Button>
           {command && <Text size="xs" c="dimmed">As a command: <code className="named">{command}</code></Text>}
         </Stack>

@@ -6,10 +6,11 @@ import { act, Failure, get, post, type Me } from './api.js';
 import { length, ticks, time } from './clock.js';
 import type { Plan, PlannedWorkflow } from './dag.js';
 import { useAsked, useGot } from './follow.js';
-import { parseTime, stampOf } from './grammar.js';
+import { isWord, parseTime, stampOf } from './grammar.js';
 import { at } from './life.js';
 import { Command, Stamp, State, Trouble, Waiting } from './parts.js';
 import { halfAnHour, holdLasts, roomy } from './plans.js';
+import { text as shared } from './text.js';
 import { words } from './words.js';
 
 const w = words.flows;
@@ -20,7 +21,7 @@ interface Step {
   start?: string; end?: string; planned_start?: string; planned_end?: string; critical?: boolean; output?: string;
 }
 interface Flow {
-  id: string; name?: string; user?: string; state: string; version: number; deadline?: string; end?: string; planned_end?: string; slack?: number; expires?: string; algorithm: string; planner?: string;
+  id: string; name?: string; user?: string; state: string; version: number; deadline?: string; end?: string; planned_end?: string; slack?: number; expires?: string; algorithm: string; planner?: string; account?: string; qos?: string;
   replanned?: number; cause?: string; why?: string; refusal?: { detail: string }; cpu_hours: number; tasks: Step[];
 }
 interface Offer { deadline: string; algorithm: string; end: string; cpu_hours: number; critical: string[] }
@@ -134,7 +135,7 @@ function OneFlow({ id, zone, clock, changes, onEnded, onDone }: { id: string; zo
     f.deadline ? w.by(`${time(at(f.deadline), zone)} ${zone}`) : w.noDeadline,
     f.end && (isOver(f.state) ? w.ended : w.expected)(`${time(at(f.end), zone)} ${zone}`),
     f.end && f.planned_end && (moved === 0 ? w.asPlanned : w.was(length(Math.abs(moved)), moved > 0)),
-    f.slack !== undefined && spare(f), f.planner && w.found(f.planner), hours(f.cpu_hours), f.replanned && w.replanned(f.replanned, (f.cause ?? '').replaceAll('_', ' ')),
+    f.account && w.account(f.account), f.qos && w.qos(f.qos), f.slack !== undefined && spare(f), f.planner && w.found(f.planner), hours(f.cpu_hours), f.replanned && w.replanned(f.replanned, (f.cause ?? '').replaceAll('_', ' ')),
   ].filter(Boolean);
   const line = { confirm: `berth workflow confirm ${id}`, cancel: `berth workflow cancel ${id}`, retry: `berth workflow retry ${id}` };
   return (
@@ -248,7 +249,7 @@ const offerLine = (o: Offer, zone: string) => w.offer(`${time(at(o.deadline), zo
 
 /** BookAll books what was planned: all tasks or none. A refusal keeps the form, and what could be had instead is held or booked from there. */
 export function BookAll({ flow, plan, tightest, commands, zone, clock, onBooked, onEnded }: { flow: PlannedWorkflow; plan: Plan | null; tightest: number | null; commands: Map<string, string[]>; zone: string; clock: number; onBooked: (id: string) => void; onEnded: () => void }) {
-  const [typed, setTyped] = useState<{ id: string; deadline: string | null; planner: string | null; retries: string; folder: string }>({ id: '', deadline: null, planner: null, retries: '0', folder: '' });
+  const [typed, setTyped] = useState<{ id: string; deadline: string | null; planner: string | null; retries: string; folder: string; account: string; qos: string }>({ id: '', deadline: null, planner: null, retries: '0', folder: '', account: '', qos: '' });
   const [base, setBase] = useState(clock); // what now means while the form is filled in
   const [busy, setBusy] = useState('');
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -265,7 +266,8 @@ export function BookAll({ flow, plan, tightest, commands, zone, clock, onBooked,
   const by = deadlineText.trim() === '' ? null : parseTime(deadlineText, base, zone);
   const retries = /^\d{1,2}$/.test(typed.retries.trim()) && Number(typed.retries) <= most ? Number(typed.retries) : null;
   const wrong = {
-    id: typed.id !== '' && !/^[A-Za-z0-9._-]{1,64}$/.test(typed.id) && w.badId(typed.id),
+    id: typed.id !== '' && !isWord(typed.id) && w.badId(typed.id),
+    account: typed.account !== '' && !isWord(typed.account) && shared.book.badWord(typed.account), qos: typed.qos !== '' && !isWord(typed.qos) && shared.book.badWord(typed.qos),
     deadline: deadlineText.trim() !== '' && (by === null ? words.laboratory.badTime(deadlineText) : by <= clock && w.overDeadline),
     retries: retries === null && w.badRetries(typed.retries, most),
     folder: typed.folder !== '' && !typed.folder.startsWith('/') && w.badFolder,
@@ -279,7 +281,7 @@ export function BookAll({ flow, plan, tightest, commands, zone, clock, onBooked,
   };
   const known = flow.tasks.filter((t) => commands.has(t.id)).length;
   const body = (more: { deadline?: string; algorithm?: string; hold?: boolean }) => JSON.stringify({
-    ...(typed.id ? { id: typed.id } : {}), name: flow.name.slice(0, 64), site: flow.site, pool: flow.pool, algorithm: planner, ...(by !== null ? { deadline: stampOf(by) } : {}), ...more,
+    ...(typed.id ? { id: typed.id } : {}), name: flow.name.slice(0, 64), site: flow.site, pool: flow.pool, algorithm: planner, ...(typed.account && { account: typed.account }), ...(typed.qos && { qos: typed.qos }), ...(by !== null ? { deadline: stampOf(by) } : {}), ...more,
     tasks: flow.tasks.map((t) => ({
       id: t.id, seconds: t.seconds, alpha: t.alpha, after: t.parents.map((p) => flow.tasks[p]!.id), ...(retries ? { retries } : {}),
       ...(typed.folder && commands.has(t.id) ? { command: commands.get(t.id), dir: typed.folder } : {}),
@@ -322,6 +324,8 @@ export function BookAll({ flow, plan, tightest, commands, zone, clock, onBooked,
         <Select label={w.planner} size="xs" w={210} data={[{ value: 'best', label: w.best }, ...(plan && plan.planner !== 'best' ? [plan.planner] : []), ...(planner !== 'best' && planner !== plan?.planner ? [planner] : [])]} value={planner} onChange={(v) => v && set({ planner: v })} allowDeselect={false} />
         <TextInput label={w.retries} size="xs" w={190} value={typed.retries} onChange={(e) => set({ retries: e.currentTarget.value })} error={wrong.retries} inputMode="numeric" />
         <TextInput label={w.id} size="xs" w={170} value={typed.id} onChange={(e) => set({ id: e.currentTarget.value.trim() })} error={wrong.id} description={w.idAbout} inputWrapperOrder={order} />
+        <TextInput label={shared.book.account} size="xs" w={140} autoComplete="off" value={typed.account} onChange={(e) => set({ account: e.currentTarget.value.trim() })} error={wrong.account} />
+        <TextInput label={shared.book.qos} size="xs" w={140} autoComplete="off" value={typed.qos} onChange={(e) => set({ qos: e.currentTarget.value.trim() })} error={wrong.qos} />
         {known > 0 && <TextInput label={w.folder} size="xs" w={330} value={typed.folder} onChange={(e) => set({ folder: e.currentTarget.value.trim() })} error={wrong.folder} description={w.folderAbout(known)} inputWrapperOrder={order} />}
       </Group>
       <Group gap="xs" mt="sm">
@@ -351,7 +355,7 @@ export function BookAll({ flow, plan, tightest, commands, zone, clock, onBooked,
             </ul>
           </section>
         )}
-        <Command line={`berth workflow submit FILE${by !== null ? ` --deadline ${stampOf(by)}` : ''} --algorithm ${planner} --site ${flow.site} --pool ${flow.pool}${typed.id ? ` --id ${typed.id}` : ''}`} />
+        <Command line={`berth workflow submit FILE${by !== null ? ` --deadline ${stampOf(by)}` : ''} --algorithm ${planner} --site ${flow.site} --pool ${flow.pool}${typed.id ? ` --id ${typed.id}` : ''}${typed.account ? ` --account ${typed.account}` : ''}${typed.qos ? ` --qos ${typed.qos}` : ''}`} />
       </Stack>
     </Paper>
   );

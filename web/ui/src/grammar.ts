@@ -143,6 +143,9 @@ export function parseVariants(text: string): Variant[] | null {
   return list;
 }
 
+/** isWord reports whether a site could have an account or a QOS of that name. */
+export const isWord = (t: string) => /^[A-Za-z0-9._-]{1,64}$/.test(t);
+
 /** quoted writes a word so that a shell takes it as it is. */
 export const quoted = (t: string) => (/^[\w.,:/@%+=-]+$/.test(t) ? t : `'${t.replaceAll("'", "'\\''")}'`);
 

@@ -4,7 +4,7 @@
 
 import { Class, Flag, type Picture } from './picture.js';
 import { fills, ground, pixel, type Theme } from './palette.js';
-import { eachRun, rowsOf } from './rows.js';
+import { eachRun, lowest, rowsOf } from './rows.js';
 
 export interface Port {
   width: number; // pixels
@@ -86,12 +86,13 @@ export function pan(p: Picture | null, v: Port, out: Uint32Array, by: number): [
   return fresh;
 }
 
-/** columns draws the columns [c0, c1) of a port. */
-function columns(p: Picture | null, v: Port, out: Uint32Array, c0: number, c1: number): void {
+/** columns draws the columns [c0, c1) of a port. Pixels are written as signed numbers: a browser's compiler keeps those in registers, and others often as fractions. */
+function columns(p: Picture | null, v: Port, pixels: Uint32Array, c0: number, c1: number): void {
+  const out = new Int32Array(pixels.buffer, pixels.byteOffset, pixels.length);
   const phase = phaseOf(v);
   const known0 = p ? Math.ceil((p.t0 - v.from) / v.perPixel) : v.width;
   const known1 = p ? Math.floor((p.t0 + p.width * p.step - v.from) / v.perPixel) : v.width;
-  const paper = pixel(ground[v.theme], ground[v.theme], 1);
+  const paper = pixel(ground[v.theme], ground[v.theme], 1) | 0;
   if (c0 === 0 && c1 === v.width) out.fill(paper);
   else for (let y = 0; y < v.height; y++) out.fill(paper, y * v.width + c0, y * v.width + c1);
   checkers(v, out, c0, Math.min(c1, known0), phase);
@@ -102,22 +103,34 @@ function columns(p: Picture | null, v: Port, out: Uint32Array, c0: number, c1: n
     return;
   }
   const ink = inksOf(v.theme);
-  for (const i of rowsOf(p).faded) { // bars are drawn over these
+  const { apart, pe, most, faded, latest } = rowsOf(p);
+  for (const i of faded) { // bars are drawn over these
     if (shown(p, i, v)) fade(p, i, v, ink, out, c0, c1, phase);
   }
-  const { apart, pe } = rowsOf(p);
   const since = v.from + (c0 - 1) * v.perPixel - p.t0; // nothing that ends before it or begins behind the other is drawn
   const until = v.from + c1 * v.perPixel - p.t0;
   const thin = v.rowHeight < 2; // then a bar of one PE has a row of pixels, or two, and no inside
+  const k0 = Math.max(c0, known0);
+  const k1 = Math.min(c1, known1);
+  let blank = faded.length > 0 || k1 - k0 < 64 ? v.height : 0; // from this row of pixels on nothing is drawn yet in the columns [k0, k1)
   eachRun(p, since, until, v.top - 1 / v.rowHeight, v.top + (v.height + 1) / v.rowHeight, (i0, i1, run) => {
-    if (!thin) bars(p, i0, i1, v, ink, out, c0, c1, phase);
-    else if (apart[run] && v.mask === null && i1 - i0 > 2 * (c1 - c0)) crowd(p, i0, i1, pe[run]!, v, ink, out, c0, c1, phase);
-    else threads(p, i0, i1, pe[run]!, v, ink, out, c0, c1, phase);
+    const first = pe[run]!;
+    const above = Math.round((first - v.top) * v.rowHeight);
+    if (thin && apart[run] && (i1 - i0) * 16 >= k1 - k0 && above >= blank) {
+      blank = Math.min(v.height, Math.max(above + 1, Math.round((first - v.top) * v.rowHeight + v.rowHeight)));
+      for (let y = Math.max(0, above); y < blank; y++) row(p, i0, i1, v, ink, out, y, k0, k1, phase);
+      if (k0 > c0) threads(p, i0, lowest(p.start, i0, i1, since + (k0 - c0 + 2) * v.perPixel), first, v, ink, out, c0, k0, phase);
+      if (k1 < c1) threads(p, lowest(latest, i0, i1, since + (k1 - c0) * v.perPixel), i1, first, v, ink, out, k1, c1, phase);
+      return;
+    }
+    if (thin) threads(p, i0, i1, first, v, ink, out, c0, c1, phase);
+    else bars(p, i0, i1, v, ink, out, c0, c1, phase);
+    blank = Math.max(blank, Math.round((first + most - v.top) * v.rowHeight) + 1);
   });
 }
 
 /** checkers draws what is not fetched yet, which is not free. */
-function checkers(v: Port, out: Uint32Array, x0: number, x1: number, phase: number): void {
+function checkers(v: Port, out: Int32Array, x0: number, x1: number, phase: number): void {
   if (x0 >= x1) return;
   const checker = pixel(fills[v.theme].job, ground[v.theme], 0.18);
   const paper = pixel(ground[v.theme], ground[v.theme], 1);
@@ -129,7 +142,7 @@ function checkers(v: Port, out: Uint32Array, x0: number, x1: number, phase: numb
 const reach = 24;
 
 /** fade draws that an outage began before it was first seen: the fewer points the earlier. */
-function fade(p: Picture, i: number, v: Port, ink: Uint32Array, out: Uint32Array, c0: number, c1: number, phase: number): void {
+function fade(p: Picture, i: number, v: Port, ink: Int32Array, out: Int32Array, c0: number, c1: number, phase: number): void {
   const b = boxOf(p, i, { ...v, width: v.width + reach }); // also one that begins to the right of the port
   if (!b) return;
   const x0 = Math.max(c0, b.left - reach);
@@ -147,7 +160,7 @@ function fade(p: Picture, i: number, v: Port, ink: Uint32Array, out: Uint32Array
  * threads draws bars of one run in rows of less than two pixels. Most are of one PE: what boxOf and bar do is done for these together,
  * with the rows of pixels worked out once for all of them.
  */
-function threads(p: Picture, i0: number, i1: number, pe: number, v: Port, ink: Uint32Array, out: Uint32Array, c0: number, c1: number, phase: number): void {
+function threads(p: Picture, i0: number, i1: number, pe: number, v: Port, ink: Int32Array, out: Int32Array, c0: number, c1: number, phase: number): void {
   const { t0, start, length, size, flags } = p;
   const { from, perPixel, width, mask } = v;
   const kinds = p.class;
@@ -164,12 +177,13 @@ function threads(p: Picture, i0: number, i1: number, pe: number, v: Port, ink: U
     }
     const left = (t0 + start[i]! - from) / perPixel;
     const begin = Math.floor(left);
-    let end = Math.max(begin + 1, Math.floor(left + length[i]! / perPixel));
+    let end = Math.floor(left + length[i]! / perPixel);
+    if (end <= begin) end = begin + 1;
     if (end - begin >= 4) end--;
-    const x0 = begin < c0 ? c0 : begin;
-    const x1 = end > c1 ? c1 : end;
-    if (x0 >= x1) continue;
-    const tone = toneOf(kinds[i]!, flag);
+    if (end <= c0 || begin >= c1) continue;
+    const x0 = (begin < c0 ? c0 : begin) | 0;
+    const x1 = (end > c1 ? c1 : end) | 0;
+    const tone = tones[(kinds[i]! << 8) | flag]!;
     for (let y = y0; y < y1; y++) {
       const dots = tone | ((y & 7) << 3);
       const stop = y * width + x1;
@@ -178,27 +192,53 @@ function threads(p: Picture, i0: number, i1: number, pe: number, v: Port, ink: U
   }
 }
 
+let steps = new Int32Array(0); // of tones from one pixel to the next, 0 between rows
+let line = new Int32Array(0);
+
 /**
- * crowd is threads for more bars than there are columns, one over before the next begins: of those that begin in one pixel the
- * last hides the others, which are passed over.
+ * row is threads for many bars that are apart, in the columns [k0, k1) of one row of pixels in which nothing is drawn yet. Where a bar begins its tone is added and where it ends taken
+ * away, so that one pass over the pixels, without a branch, sums up what each of them shows. A bar ends where the next one begins if both are within a pixel: that one hides it.
  */
-function crowd(p: Picture, i0: number, i1: number, pe: number, v: Port, ink: Uint32Array, out: Uint32Array, c0: number, c1: number, phase: number): void {
-  const { t0, start } = p;
-  const { from, perPixel } = v;
-  const column = (i: number) => Math.floor((t0 + start[i]! - from) / perPixel);
-  for (let i = i0; i < i1; i++) {
-    const x = column(i);
-    let far = 1;
-    while (i + far < i1 && column(i + far) === x) far *= 2;
-    let last = i + (far >> 1); // begins there, and what is far behind does not
-    for (let behind = Math.min(i1, i + far); behind - last > 1; ) {
-      const middle = (last + behind) >>> 1;
-      if (column(middle) === x) last = middle;
-      else behind = middle;
-    }
-    threads(p, last, last + 1, pe, v, ink, out, c0, c1, phase);
-    i = last;
+function row(p: Picture, i0: number, i1: number, v: Port, ink: Int32Array, out: Int32Array, y: number, k0: number, k1: number, phase: number): void {
+  const { t0, start, length, flags } = p;
+  const { from, perPixel, width, mask } = v;
+  const kinds = p.class;
+  const columns = k1 - k0;
+  if (line.length !== columns) {
+    steps = new Int32Array(columns + 1);
+    line = new Int32Array(columns);
   }
+  const step = steps; // a compiler knows that these stay
+  const dots = line;
+  let stop = 0; // of the bar before
+  let tone = 0;
+  for (let i = i0; i < i1; i++) {
+    if (mask !== null && mask[i] === 0) continue;
+    const left = (t0 + start[i]! - from) / perPixel;
+    let begin = Math.floor(left);
+    let end = Math.floor(left + length[i]! / perPixel);
+    if (end <= begin) end = begin + 1;
+    if (end - begin >= 4) end--;
+    begin -= k0;
+    end -= k0;
+    if (end <= 0 || begin >= columns) continue;
+    const x0 = (begin < 0 ? 0 : begin) | 0;
+    const x1 = (end > columns ? columns : end) | 0;
+    const at = stop < x0 ? stop : x0;
+    step[at]! -= tone;
+    tone = tones[(kinds[i]! << 8) | flags[i]!]!;
+    step[x0]! += tone;
+    stop = x1;
+  }
+  step[stop]! -= tone;
+  const first = (k0 + phase) | 0;
+  let now = (y & 7) << 3;
+  for (let x = 0; x < columns; x++) {
+    now = (now + step[x]!) | 0;
+    dots[x] = ink[now | ((x + first) & 7)]!;
+  }
+  step.fill(0);
+  out.set(dots, y * width + k0);
 }
 
 /** phaseOf is where the patterns of a port begin: they move with what they fill. */
@@ -206,19 +246,22 @@ const phaseOf = (v: Port) => (Math.round(v.from / v.perPixel) % 16 + 16) % 16;
 
 const own = 5; // the row of one's own promises behind the classes
 
-const inks = new Map<Theme, Uint32Array>();
+const inks = new Map<Theme, Int32Array>();
 
 /** toneOf returns where the pixels of a bar begin in the inks of a theme. */
 const toneOf = (kind: number, flags: number) => ((((kind === Class.promise && flags & Flag.mine ? own : kind) << 1) | (flags & Flag.over ? 1 : 0)) << 6);
+
+/** tones are those of each class with all of its flags. */
+const tones = Uint16Array.from({ length: own << 8 }, (_, n) => toneOf(n >> 8, n & 255));
 
 /**
  * inksOf returns what bars are drawn with: for each class, and for what is over of it, the eight rows of eight pixels that
  * repeat. So a bar of any kind is drawn without asking at each pixel what it is.
  */
-function inksOf(theme: Theme): Uint32Array {
+function inksOf(theme: Theme): Int32Array {
   let ink = inks.get(theme);
   if (ink) return ink;
-  ink = new Uint32Array(toneOf(own + 1, 0));
+  ink = new Int32Array(toneOf(own + 1, 0));
   const f = fills[theme];
   const paper = pixel(ground[theme], ground[theme], 1);
   [ground[theme], f.promise, f.job, f.degraded, f.outage, f.mine].forEach((hue, kind) => {
@@ -237,10 +280,10 @@ const hatched = (n: number, y: number) => ((n + y) & 7) < 2;
 const crossed = (n: number, y: number) => ((n + y) & 7) === 0 || ((n - y) & 7) === 0;
 
 /** solid returns the colour of a class, without its pattern. */
-const solid = (ink: Uint32Array, kind: number, flags = 0) => ink[toneOf(kind, flags) | 4]!;
+const solid = (ink: Int32Array, kind: number, flags = 0) => ink[toneOf(kind, flags) | 4]!;
 
 /** bars draws bars of any size. */
-function bars(p: Picture, i0: number, i1: number, v: Port, ink: Uint32Array, out: Uint32Array, c0: number, c1: number, phase: number): void {
+function bars(p: Picture, i0: number, i1: number, v: Port, ink: Int32Array, out: Int32Array, c0: number, c1: number, phase: number): void {
   for (let i = i0; i < i1; i++) {
     if (!shown(p, i, v)) continue;
     const b = boxOf(p, i, v);
@@ -248,7 +291,7 @@ function bars(p: Picture, i0: number, i1: number, v: Port, ink: Uint32Array, out
   }
 }
 
-function bar(b: Box, kind: number, flags: number, v: Port, ink: Uint32Array, out: Uint32Array, c0: number, c1: number, phase: number): void {
+function bar(b: Box, kind: number, flags: number, v: Port, ink: Int32Array, out: Int32Array, c0: number, c1: number, phase: number): void {
   const tone = toneOf(kind, flags);
   const color = solid(ink, kind === Class.promise && flags & Flag.mine ? own : kind, flags);
   const paper = solid(ink, Class.free);
@@ -284,7 +327,7 @@ function bar(b: Box, kind: number, flags: number, v: Port, ink: Uint32Array, out
   }
 }
 
-function rasterCells(p: Picture, cells: Uint8Array, v: Port, out: Uint32Array, c0: number, c1: number, known0: number, known1: number): void {
+function rasterCells(p: Picture, cells: Uint8Array, v: Port, out: Int32Array, c0: number, c1: number, known0: number, known1: number): void {
   const f = fills[v.theme];
   const list = [ground[v.theme], p.own ? f.mine : f.promise, f.job, f.degraded, f.outage];
   const shade = new Uint32Array(256);

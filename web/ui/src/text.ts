@@ -29,7 +29,7 @@ export const text = {
     anywhere: 'Anywhere',
     badCount: (t: string) => `${t.trim() === '' ? 'Empty' : t}: want a number of PEs, such as 64`,
     badLength: (t: string) => `${t.trim() === '' ? 'Empty' : t}: want a length of time, such as 2h30m`,
-    others: 'Or instead', orElse: (list: string[]) => `or ${list.join(', or ')}: one of them is promised`, software: 'Software', noSoftware: 'None', features: 'Features of the nodes',
+    others: 'Or instead', orElse: (list: string[]) => `or ${list.join(', or ')}: one of them is promised`, software: 'Software', noSoftware: 'None', features: 'Features of the nodes', account: 'Account', qos: 'QOS', badWord: (t: string) => `${t}: want up to 64 letters, digits, dashes, underscores and points`,
     badVariants: (t: string) => `${t}: want PEs times a length of time, such as 32x2h, with commas between several`,
     badTime: (t: string) => `${t.trim() === '' ? 'Empty' : t}: want a time, such as now+2h, tomorrow 18:00 or 2026-11-23 18:00`,
     tooSoon: 'There is less time until the deadline than the duration.',

@@ -232,7 +232,7 @@ export const words = {
     slack: (t: string) => `${t} to spare`, late: (t: string) => `${t} too late`, noDeadline: 'no deadline',
     expected: (when: string) => `ends ${when}`, ended: (when: string) => `ended ${when}`, was: (t: string, later: boolean) => `${t} ${later ? 'later' : 'earlier'} than planned`, asPlanned: 'as planned',
     replanned: (n: number, why: string) => `planned anew ${n === 1 ? 'once' : `${n} times`}${why ? `, last because ${why}` : ''}`,
-    by: (when: string) => `by ${when}`, found: (planner: string) => `plan of ${planner}`,
+    by: (when: string) => `by ${when}`, found: (planner: string) => `plan of ${planner}`, account: (name: string) => `account ${name}`, qos: (name: string) => `QOS ${name}`,
     acts: { confirm: 'Confirm', cancel: 'Cancel all of it', retry: 'Try again what has not succeeded' },
     sure: 'Cancel this workflow? What runs is stopped, and what was to run is given back.', yes: 'Yes, cancel it', keep: 'Keep it', back: 'Leave it as it is', retry: 'Try again',
     retryDeadline: 'New deadline', retryAbout: 'Empty: the deadline that it has, if that is not over.',

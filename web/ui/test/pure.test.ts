@@ -136,7 +136,7 @@ test('pixels are those that they were: no font, so everywhere the same', () => {
 test('what is drawn is what the plain rasteriser draws, whatever the picture and the view', () => {
   let seed = 11;
   const next = (n: number) => (seed = (seed * 48271) % 2147483647) % n; // Park and Miller
-  const seen = { rows: 0, crowds: 0, mixed: 0, masked: 0, hits: 0, announced: 0, cells: 0 };
+  const seen = { rows: 0, summed: 0, crowds: 0, mixed: 0, masked: 0, hits: 0, announced: 0, cells: 0 };
   for (let round = 0; round < 400; round++) {
     const rows = 1 + next(80);
     const kind = next(4); // in rows as the service sends them, apart; crowded; one over another; in any order
@@ -189,11 +189,31 @@ test('what is drawn is what the plain rasteriser draws, whatever the picture and
     const r = rowsOf(p);
     seen.rows += r.ascending ? 1 : 0;
     seen.crowds += r.apart.some((a, n) => a === 1 && r.from[n + 1]! - r.from[n]! > 2 * v.width) ? 1 : 0;
+    seen.summed += v.rowHeight < 2 && !p.cells && p.count > 0 && r.apart.some((a, n) => a === 1 && (r.from[n + 1]! - r.from[n]!) * 16 >= v.width) ? 1 : 0; // rows that are drawn by steps of tones
     seen.mixed += r.most > 1 ? 1 : 0;
     seen.masked += mask ? 1 : 0;
     seen.announced += bars.some((b) => b.class === 4 && (b.flags ?? 0) & 128) ? 1 : 0;
   }
   for (const [what, n] of Object.entries(seen)) assert.ok(n >= 20, `${what}: ${n} of 400`);
+});
+
+test('bars of many years are drawn at every zoom, beside short ones', () => {
+  const bars: Bar[] = [];
+  for (let pe = 0; pe < 4; pe++) {
+    bars.push({ start: -2_000_000_000, length: 1_999_999_000 - pe, first: pe, size: 1 });
+    for (let n = 0; n < 9; n++) bars.push({ start: -900 + n * 90, length: 60, first: pe, size: 1, class: 1 + (n % 4) });
+    bars.push({ start: 0, length: 4_294_967_295, first: pe, size: 1, class: 3 });
+  }
+  const p = parse(encode(bars, Array(40).fill(1), 4));
+  for (const perPixel of [0.19, 1, 60, 86_400, 3e7]) {
+    for (const from of [-1e9, 500, 1000, 1e9]) {
+      const v = aligned(port({ width: 90, height: 8, from, perPixel, rowHeight: 1 }));
+      const [want, got] = [new Uint32Array(v.width * v.height), new Uint32Array(v.width * v.height)];
+      plain(p, v, want);
+      raster(p, v, got);
+      assert.deepEqual(got, want, `${perPixel} s a pixel from ${from}`);
+    }
+  }
 });
 
 test('what is moved by pixels is what is drawn anew', () => {
