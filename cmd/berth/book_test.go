@@ -325,3 +325,32 @@ func TestBookTakesFeatures(t *testing.T) {
 	p.Type(" ")
 	p.Wait(`document.querySelector('ul[aria-label=Offers] li') && !document.querySelector('[role=alert]')`)
 }
+
+// A promise is asked for in an account and with a QOS; a name that no site has is told before it is asked for.
+func TestBookTakesAccountAndQOS(t *testing.T) {
+	t.Parallel()
+	b := browser.Start(t)
+	q := newQuay(t, "record")
+	p := b.Open(wide)
+	p.Visit(q.link("alice", service.User, "book"))
+	offered(p, "As asked")
+	fill := func(label, text string) {
+		t.Helper()
+		p.Eval(fmt.Sprintf(`(() => { const e = [...document.querySelectorAll('input')].find((e) => e.labels?.[0]?.innerText === %q); e.focus(); e.select() })()`, label))
+		p.Type(text)
+	}
+	fill("Account", "bio night")
+	p.Wait(`document.body.innerText.includes('bio night: want up to 64 letters')`)
+	p.Wait(`[...document.querySelectorAll('button')].find((b) => b.innerText === 'Promise it').disabled`)
+	fill("Account", "bio")
+	fill("QOS", "low")
+	p.Wait(`document.body.innerText.includes('--account bio --qos low')`)
+	offered(p, "As asked")
+	shot(p, "book-account")
+	p.Press("Promise it")
+	p.Wait(`document.querySelector('[data-testid=promised]')`)
+	if list := q.of("alice", service.Confirmed, service.Active); len(list) != 1 || list[0].Request.Account != "bio" || list[0].Request.QOS != "low" {
+		t.Errorf("promised: %+v", list)
+	}
+	noFaults(t, p)
+}

@@ -150,6 +150,11 @@ func TestWorkflowIsBookedInABrowser(t *testing.T) {
 	fill("Id", "night run")
 	p.Wait(`document.querySelector('form[aria-labelledby=book-title]').innerText.includes('want up to 64 letters')`)
 	fill("Id", "night")
+	fill("Account", "bio night")
+	p.Wait(`document.querySelector('form[aria-labelledby=book-title]').innerText.includes('bio night: want up to 64 letters')`)
+	fill("Account", "bio")
+	fill("QOS", "low")
+	p.Wait(`document.querySelector('form[aria-labelledby=book-title]').innerText.includes('--id night --account bio --qos low')`)
 	fill("Deadline", "now+30min")
 	shot(p, "workflow-book")
 	p.Press("Book all")
@@ -171,6 +176,12 @@ func TestWorkflowIsBookedInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, r := range q.of("alice") {
+		if r.Request.Account != "bio" || r.Request.QOS != "low" {
+			t.Errorf("%s is held in the account %q with the QOS %q", r.ID, r.Request.Account, r.Request.QOS)
+		}
+	}
+	p.Wait(`document.querySelector('[data-testid=flow-facts]').innerText.includes('account bio; QOS low')`)
 	seconds := func() float64 { return p.Eval(`((m) => 60 * m[1] + Number(m[2] ?? 0))(` + left + `)`).(float64) }
 	p.Wait(left)
 	p.Wait(`document.querySelector('tr[data-flow=night]').innerText.includes('left to confirm')`)
