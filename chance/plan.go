@@ -17,9 +17,16 @@ const (
 // calendar.
 type plan struct {
 	pes    int64
-	base   int64 // the slot of the first
-	booked []int64
+	base   int64   // the slot of the first
+	booked []int64 // but for what is in changes
+	// changes are by how much more is booked in each slot than in the one before, throughout the slot: long bookings
+	// are added to booked when it is asked for, all at once and as far as is asked. The slots before settled have none.
+	changes []int64
+	settled int
 }
+
+// direct is how many whole slots a booking may have that is added to each of them.
+const direct = 16
 
 func slotOf(t berth.Time) int64 { return int64(t) / slot }
 
@@ -27,24 +34,58 @@ func slotOf(t berth.Time) int64 { return int64(t) / slot }
 // slots are over as the plan looks ahead, they are forgotten.
 func (p *plan) add(now berth.Time, iv berth.Interval, npe int64) {
 	if over := slotOf(now) - p.base; over >= ahead {
-		n := copy(p.booked, p.booked[min(over, int64(len(p.booked))):])
-		p.booked, p.base = p.booked[:n], slotOf(now)
+		gone := int(min(over, int64(len(p.booked))))
+		p.settle(gone)
+		n := copy(p.booked, p.booked[gone:])
+		copy(p.changes, p.changes[gone:])
+		clear(p.changes[n:])
+		p.booked, p.changes = p.booked[:n], p.changes[:n]
+		p.base, p.settled = slotOf(now), max(0, p.settled-gone)
 	}
 	from, to := max(int64(iv.Start), p.base*slot), min(int64(iv.End), (slotOf(now)+ahead)*slot)
-	for at := from; at < to; {
-		i := at/slot - p.base
-		next := min((at/slot+1)*slot, to)
-		for int64(len(p.booked)) <= i {
-			p.booked = append(p.booked, 0)
-		}
-		p.booked[i] += (next - at) * npe
-		at = next
+	if from >= to {
+		return
 	}
+	first, last := int(from/slot-p.base), int((to-1)/slot-p.base)
+	for len(p.booked) <= last+1 {
+		p.booked, p.changes = append(p.booked, 0), append(p.changes, 0)
+	}
+	if last-first <= direct+1 {
+		for i := first; i <= last; i++ {
+			begins := (p.base + int64(i)) * slot
+			p.booked[i] += (min(to, begins+slot) - max(from, begins)) * npe
+		}
+		return
+	}
+	p.booked[first] += ((p.base+int64(first)+1)*slot - from) * npe
+	p.booked[last] += (to - (p.base+int64(last))*slot) * npe
+	p.changes[first+1] += slot * npe
+	p.changes[last] -= slot * npe
+	p.settled = min(p.settled, first+1)
+}
+
+// settle adds the changes to the slots before a place.
+func (p *plan) settle(until int) {
+	until = min(until, len(p.booked))
+	if until <= p.settled {
+		return
+	}
+	var more int64
+	for i := p.settled; i < until; i++ {
+		more += p.changes[i]
+		p.changes[i] = 0
+		p.booked[i] += more
+	}
+	if until < len(p.changes) {
+		p.changes[until] += more
+	}
+	p.settled = until
 }
 
 // at returns what is booked in a slot.
 func (p *plan) at(s int64) int64 {
 	if i := s - p.base; i >= 0 && i < int64(len(p.booked)) {
+		p.settle(int(i) + 1)
 		return p.booked[i]
 	}
 	return 0
