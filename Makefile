@@ -112,6 +112,7 @@ test-long: lint build ## the same with far more random cases, and every fuzz tar
 	go test -count=1 -timeout 60m ./journal/sqlite -journal.cases 200
 	go test -count=1 -timeout 60m ./journal/postgres -journal.cases 10
 	go test -count=1 -timeout 240m -v ./reproduce -run 'TestClaimsDoNotHoldOfRelabelledData|TestVerdictsUnderSeeds' -relabellings 200 -seeds 20
+	CI=true BERTH_REQUIRE=glpk go test -count=1 -timeout 60m ./internal/offline -run GLPK
 	go test -count=1 -timeout 60m ./engine -run TestMachine -machine.events 20000000
 	go test -count=1 -timeout 60m ./sim -run TestCostsAreForeseen -costs.cases 200
 	go test -count=1 -timeout 120m ./service -run 'Killed|Storm|LossOfPower|ADayInTheLife' -service.rounds 100 -service.noticerounds 100 -service.storms 200 -service.losses 100 -service.day 10m

@@ -86,6 +86,7 @@ var table = []room{
 	{path: "internal/calendarbench", imports: []string{".", "calendar", "calendar/calendartest", "policy", "internal/cputime", "internal/performance"}},
 	{path: "internal/workflowbench", imports: []string{".", "calendar", "workload", "workflow", "internal/cputime", "internal/performance"}},
 	{path: "sim", imports: []string{".", "internal/stream", "calendar", "policy", "workflow", "engine", "engine/change", "workload", "measure"}},
+	{path: "internal/offline", pure: true, imports: []string{"."}},
 	{path: "internal/federation", pure: true, imports: []string{".", "engine", "engine/change"}},
 	{path: "planning", imports: []string{".", "calendar", "workflow", "workload", "sim"}},
 	{path: "internal/sweep", imports: []string{"."}},
@@ -99,7 +100,7 @@ var table = []room{
 	{path: "internal/demo/demo", imports: []string{"internal/demo"}},
 	{path: "scenario", imports: []string{".", "calendar", "policy", "workflow", "workflow/flowfile", "engine", "workload", "measure", "sim", "sites", "internal/nearest"}},
 	{path: "reproduce", imports: []string{
-		".", "internal/cputime", "internal/stream", "internal/sweep", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "sim", "internal/chart",
+		".", "internal/cputime", "internal/offline", "internal/stream", "internal/sweep", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "sim", "internal/chart",
 	}},
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "chance", "check", "sim", "planning", "workflow/flowfile", "workflow/foreign", "scenario", "sites", "sites/adapters", "reproduce", "lab", "advise", "journal", "journal/postgres", "journal/sqlite",
