@@ -65,7 +65,7 @@ func (f *profile) most(start, end berth.Time) berth.Count {
 	return most
 }
 
-// earliest returns the earliest start of a job in its window, on a pool of so many PEs.
+// earliest returns the earliest start of a job in its window, on a pool of that many PEs.
 func (f *profile) earliest(j *Job, pes berth.Count) (berth.Time, bool) {
 	start := j.Ready
 	for k := f.step(start); start <= j.Latest; k++ {
