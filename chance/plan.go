@@ -20,7 +20,7 @@ type plan struct {
 	base   int64   // the slot of the first
 	booked []int64 // but for what is in changes
 	// changes are by how much more is booked in each slot than in the one before, throughout the slot: long bookings
-	// are added to booked when it is asked for, all at once and as far as is asked. The slots before settled have none.
+	// are added to booked all at once, up to the slot that is asked for. The slots before settled have none.
 	changes []int64
 	settled int
 }
