@@ -198,6 +198,16 @@ func decidedTwice() *plant {
 	})
 }
 
+// keyless has calls of a path have no key.
+func keyless(path string) *plant {
+	return serving(func(h http.Handler, _ int, w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, path) {
+			r.Header.Del("Idempotency-Key")
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 // messenger is what sends notices, and is wrong.
 type messenger struct {
 	service.Messenger

@@ -21,7 +21,7 @@ type plantedFault struct {
 	seed  uint64
 	plant func() *plant
 	says  string   // what finds it says at least this
-	needs []string // the features without which it cannot show; seeds that lack one are passed over
+	needs []string // the features and faults without which it cannot show; seeds that lack one are passed over
 }
 
 // planted are faults that a service could have, each with a seed that finds it.
@@ -98,6 +98,8 @@ var planted = []plantedFault{
 	{about: "an occurrence of a series is given back at a restart", seed: 1, plant: skipsOccurrence},
 	{about: "an open series ends at a restart", seed: 9, plant: endsOpenSeries},
 	{about: "a call that is repeated while it is under way is decided twice", seed: 2, plant: decidedTwice},
+	{about: "an offer is taken again when its call is repeated", seed: 2, needs: []string{featureOffer, faultRepeat}, says: "POST /v1/offers/", plant: func() *plant { return keyless("/v1/offers/") }},
+	{about: "a workflow is planned again when its call is repeated", seed: 1, needs: []string{featureWorkflow, faultRepeat}, says: "POST /v1/workflows", plant: func() *plant { return keyless("/v1/workflows") }},
 	{about: "a limit is not asked for by an extension", seed: 104, says: "allows", plant: func() *plant {
 		return unlimited(func(r *http.Request, _ []byte) bool { return strings.HasSuffix(r.URL.Path, "/extend") })
 	}},
