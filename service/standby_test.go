@@ -128,8 +128,10 @@ func TestStandbyFollowsAndTakesOver(t *testing.T) {
 						flow := berth.Workflow{
 							ID: fmt.Sprint("flow", step), Account: of[0], Deadline: berth.Forever, Algorithm: berth.BestAlgorithm, Repair: berth.RepairBoth,
 							Tasks: []berth.WorkflowTask{
-								{ID: "a", Seconds: 40, Most: 1, Retries: 1}, {ID: "b", Seconds: 40, Most: 2, After: []int{0}, Account: of[1]},
-								{ID: "c", Seconds: 60, Most: 1, After: []int{0}}, {ID: "d", Seconds: 90, Most: 1, After: []int{1, 2}},
+								{ID: "a", Seconds: 40, Most: 1, Retries: 1},
+								{ID: "b", Seconds: 40, Most: 2, After: []int{0}, Account: of[1]},
+								{ID: "c", Seconds: 60, Most: 1, After: []int{0}},
+								{ID: "d", Seconds: 90, Most: 1, After: []int{1, 2}},
 							},
 						}
 						a, err := w.host.SubmitWorkflow(t.Context(), ann, flow)

@@ -94,7 +94,7 @@ func TestALookShowsTheSameWithNothingRemembered(t *testing.T) {
 			}
 			listed := slices.Clone(ended)
 			if rapid.Bool().Draw(t, "one list") {
-				listed = ended[:len(ended):len(ended)]
+				listed = slices.Clip(ended)
 			}
 			state := &site.State{At: now, Ended: listed}
 			for _, id := range slices.Sorted(maps.Keys(running)) {

@@ -20,7 +20,7 @@ func TestReadingAheadReadsTheSame(t *testing.T) {
 			want[i] = byte(rng.Uint32())
 		}
 		for _, end := range []error{io.EOF, broken} {
-			var in io.Reader = io.MultiReader(bytes.NewReader(want), iotest.ErrReader(end))
+			in := io.MultiReader(bytes.NewReader(want), iotest.ErrReader(end))
 			if size > 0 && size < 2*aheadBytes {
 				in = iotest.HalfReader(in)
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -232,17 +233,13 @@ func (a *app) readJob(cmd *cobra.Command, line *sbatchLine, only bool) (*batchJo
 	if err != nil {
 		return nil, usagef(cmd, "the script: %v", err)
 	}
-	for name, value := range inScript.options {
-		job.options[name] = value
-	}
+	maps.Copy(job.options, inScript.options)
 	for name, variable := range sbatchVariables {
 		if value, is := os.LookupEnv(variable); is && !only { // a filter has them from Slurm
 			job.options[name] = value
 		}
 	}
-	for name, value := range line.options {
-		job.options[name] = value
-	}
+	maps.Copy(job.options, line.options)
 	for _, name := range []string{"reservation", "clusters", "cluster"} {
 		if value := job.options[name]; value != "" {
 			return nil, usagef(cmd, "--%s=%s: a job that names its %[1]s needs no promise; use sbatch, or leave it out", name, value)

@@ -121,8 +121,15 @@ func TestSizesOfJobs(t *testing.T) {
 		least, most int
 		want        int64
 	}{
-		{"nodes=3", 4, 8, 3}, {"nodes=2-5 ntasks=9", 4, 4, 2}, {"", 4, 8, 1}, {"ntasks=9", 4, 4, 3}, {"ntasks=9 cpus-per-task=2", 4, 4, 5},
-		{"ntasks=9 ntasks-per-node=2", 4, 8, 5}, {"cpus-per-task=4", 4, 8, 1}, {"ntasks=9", 1, 1, 9}, {"nodes=2 ntasks-per-node=3 cpus-per-task=2", 1, 1, 12},
+		{"nodes=3", 4, 8, 3},
+		{"nodes=2-5 ntasks=9", 4, 4, 2},
+		{"", 4, 8, 1},
+		{"ntasks=9", 4, 4, 3},
+		{"ntasks=9 cpus-per-task=2", 4, 4, 5},
+		{"ntasks=9 ntasks-per-node=2", 4, 8, 5},
+		{"cpus-per-task=4", 4, 8, 1},
+		{"ntasks=9", 1, 1, 9},
+		{"nodes=2 ntasks-per-node=3 cpus-per-task=2", 1, 1, 12},
 	} {
 		job := &batchJob{options: optionsOf(test.options), ask: &ask{}}
 		if got, err := job.processors(test.most == 1, test.least, test.most); err != nil || int64(got) != test.want {
@@ -151,7 +158,7 @@ func TestSizesOfJobs(t *testing.T) {
 
 func optionsOf(text string) map[string]string {
 	options := map[string]string{}
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(word, "=")
 		options[name] = value
 	}

@@ -171,13 +171,13 @@ func TestTable(t *testing.T) {
 	if *profile {
 		for _, kind := range []string{"pan", "zoom"} {
 			steps(p, "anew", kind, 10)
-			print := func(what string, list []browser.Share) {
+			tell := func(what string, list []browser.Share) {
 				for _, s := range list[:min(24, len(list))] {
 					t.Logf("%s, %s: %6.2f ms a move: %s", kind, what, s.Milliseconds/40, s.Name)
 				}
 			}
-			print("own time", p.Profile(func() { steps(p, "anew", kind, 40) }))
-			print("trace", p.Tasks(func() { steps(p, "anew", kind, 40) }))
+			tell("own time", p.Profile(func() { steps(p, "anew", kind, 40) }))
+			tell("trace", p.Tasks(func() { steps(p, "anew", kind, 40) }))
 		}
 		return
 	}

@@ -50,7 +50,8 @@ func newLine[N int64 | float64](begin berth.Time, cell berth.Duration, cells int
 func (l *line[N]) set(prices []N) {
 	copy(l.price, prices)
 	for k, x := range prices {
-		l.sums[k+1] = l.sums[k] + N(x*N(l.cell))
+		whole := x * N(l.cell) // rounded by itself
+		l.sums[k+1] = l.sums[k] + whole
 	}
 }
 
@@ -63,7 +64,8 @@ func (l *line[N]) until(k, rest int64) N {
 	case k >= int64(len(l.price)):
 		return l.sums[len(l.price)]
 	}
-	return l.sums[k] + N(l.price[k]*N(rest))
+	part := l.price[k] * N(rest) // rounded by itself
+	return l.sums[k] + part
 }
 
 // split returns the cell of a time, and the seconds in it.

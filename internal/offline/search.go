@@ -108,8 +108,8 @@ func (s *search) set(i int, start berth.Time) {
 
 // back undoes the round.
 func (s *search) back() {
-	for k := len(s.undo) - 1; k >= 0; k-- {
-		s.set(s.undo[k].job, s.undo[k].was)
+	for _, v := range slices.Backward(s.undo) {
+		s.set(v.job, v.was)
 	}
 }
 

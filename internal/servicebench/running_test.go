@@ -80,7 +80,7 @@ func seconds() berth.Time { return berth.Time(time.Now().Unix()) }
 func (s *stage) Observe(context.Context) (*site.State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := &site.State{At: seconds(), Boot: 1, Nodes: []site.NodeState{{Name: "n1", Condition: site.Up}}, Ended: s.past[:len(s.past):len(s.past)]}
+	state := &site.State{At: seconds(), Boot: 1, Nodes: []site.NodeState{{Name: "n1", Condition: site.Up}}, Ended: slices.Clip(s.past)}
 	for _, j := range s.running {
 		state.Running = append(state.Running, *j)
 		state.Nodes[0].Busy += j.Cores

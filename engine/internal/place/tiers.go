@@ -30,7 +30,7 @@ func (f *Finder) newTiers() *tiers { return &tiers{finder: f, serving: map[tiers
 // of returns the pools for a rigid request, the fastest first; with serving those alone whose sites have
 // the program that it requires. Cost: O(1) for a repeated question, else O(pools), and a sort the first time.
 func (t *tiers) of(r *berth.Request, serving bool) []policy.Tier {
-	accelerated := min(1, r.Requirements.Accelerators)
+	accelerated := min(1, r.Accelerators)
 	every := t.every[accelerated]
 	if every == nil {
 		every = t.finder.tiers(accelerated)
