@@ -99,7 +99,7 @@ test('what a form says of repeating is read, and what is wrong is told', () => {
   assert.deepEqual(read({ repeat: '', add: '2026-12-23 09:00' }).repetition, { time_zone: 'UTC', add: ['2026-12-23 09:00'] });
   assert.equal(repeatFlags({ time_zone: 'UTC', add: ['2026-12-23 09:00'] }), `--tz UTC --add '2026-12-23 09:00'`);
   for (const [wrong, f] of Object.entries({
-    repeat: { repeat: ' ' }, times: { times: '0' }, until: { until: 'never' }, except: { except: 'xmas' }, add: { add: '2026-12-23' }, least: { least: '1001' }, ahead: { ahead: '42' }, window: { window: '2' }, short: { window: '59m' }, hold: { hold: 'long' }, endless: { times: '' },
+    repeat: { repeat: ' ' }, times: { times: '0' }, until: { until: 'never' }, except: { except: 'xmas' }, add: { add: '2026-12-23' }, least: { least: '4001' }, ahead: { ahead: '42' }, window: { window: '2' }, short: { window: '59m' }, hold: { hold: 'long' }, endless: { times: '' },
   })) {
     assert.deepEqual([...read(f).wrong], [wrong]);
     assert.equal(read(f).repetition, null);
