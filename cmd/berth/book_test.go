@@ -193,16 +193,11 @@ func TestBookShapesAndSoftware(t *testing.T) {
 	p := b.Open(wide)
 	p.Visit(q.link("alice", service.User, "book"))
 	offered(p, "As asked")
-	fill := func(label, text string) {
-		t.Helper()
-		p.Eval(fmt.Sprintf(`(() => { const e = [...document.querySelectorAll('input')].find((e) => e.labels?.[0]?.innerText === %q); e.focus(); e.select() })()`, label))
-		p.Type(text)
-	}
-	fill("PEs", "32") // no pool has as many
+	enter(p, "PEs", "32") // no pool has as many
 	p.Wait(`!document.querySelector('ul[aria-label=Offers] li')?.innerText.startsWith('As asked')`)
-	fill("Or instead", "8 by 30m")
+	enter(p, "Or instead", "8 by 30m")
 	p.Wait(`document.body.innerText.includes('8 by 30m: want PEs times a length')`)
-	fill("Or instead", "8x30m")
+	enter(p, "Or instead", "8x30m")
 	p.Wait(`document.body.innerText.includes('--variants 32x1h,8x30m')`)
 	offered(p, "As asked")
 	p.Press("Software")
@@ -334,16 +329,11 @@ func TestBookTakesAccountAndQOS(t *testing.T) {
 	p := b.Open(wide)
 	p.Visit(q.link("alice", service.User, "book"))
 	offered(p, "As asked")
-	fill := func(label, text string) {
-		t.Helper()
-		p.Eval(fmt.Sprintf(`(() => { const e = [...document.querySelectorAll('input')].find((e) => e.labels?.[0]?.innerText === %q); e.focus(); e.select() })()`, label))
-		p.Type(text)
-	}
-	fill("Account", "bio night")
+	enter(p, "Account", "bio night")
 	p.Wait(`document.body.innerText.includes('bio night: want up to 64 letters')`)
 	p.Wait(`[...document.querySelectorAll('button')].find((b) => b.innerText === 'Promise it').disabled`)
-	fill("Account", "bio")
-	fill("QOS", "low")
+	enter(p, "Account", "bio")
+	enter(p, "QOS", "low")
 	p.Wait(`document.body.innerText.includes('--account bio --qos low')`)
 	offered(p, "As asked")
 	shot(p, "book-account")
