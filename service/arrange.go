@@ -329,11 +329,7 @@ func (h *Host) arrange(ctx context.Context, k *keeper, state *site.State, want *
 	a.releaseAll(ctx, state, want)
 	a.takeUp(ctx, want)
 	a.realise(ctx, want.wishes, want.now)
-	announced := func() bool { return false }
-	if s, can := k.manager.Adapter.(site.Announcer); can {
-		announced = func() bool { return len(s.Changed()) > 0 }
-	}
-	for did.changed && did.silent < site.Patience && time.Since(began) < k.manager.Every && !announced() {
+	for did.changed && did.silent < site.Patience && time.Since(began) < k.manager.Every && len(k.heard) == 0 {
 		more, err := call(ctx, h, "", func(answer func(wanted, error)) {
 			more := h.since(k, state, want)
 			h.whenDurable(func(err error) { answer(more, err) })

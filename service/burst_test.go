@@ -163,18 +163,57 @@ type announcing struct {
 
 func (a announcing) Changed() <-chan struct{} { return a.changed }
 
+// announces opens the service anew before the same site, which says from now on that something has happened there if
+// the test does.
+func (w *harbour) announces() chan<- struct{} {
+	w.t.Helper()
+	if err := w.host.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	m, changed := w.options.Managers["harbour"], make(chan struct{}, 1)
+	m.Adapter = announcing{m.Adapter.(timed), changed}
+	w.options.Managers["harbour"] = m
+	w.open()
+	w.pass(7)
+	return changed
+}
+
+// The end of a task that is announced while the site makes a reservation is told before that is made, once.
+func TestWhatIsAnnouncedDuringARoundIsToldAtOnce(t *testing.T) {
+	harbourOf(t, site.UnitCore, true, func(t *testing.T, w *harbour) {
+		changed := w.announces()
+		soon, all := w.taskTales(ann.By, 0), w.taskTales(ann.By, 0)
+		w.reserve("a", 1, 0, 1000)
+		w.passAbout(300 * time.Millisecond)
+		job := w.run("a")
+		changed <- struct{}{}
+		w.pass(1)
+		w.site.Inject(fake.Fault{Op: fake.Reserve, Nth: 1, What: fake.Slow, After: 3})
+		w.reserve("b", 1, 20, 100)
+		w.passAbout(300 * time.Millisecond)
+		w.made(false, "b")
+		if err := w.site.Cancel(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		changed <- struct{}{}
+		w.passAbout(10 * time.Millisecond)
+		w.made(false, "b")
+		want := []string{fmt.Sprintf("a %s task_started running { 0 0}", job), fmt.Sprintf("a %s task_ended ended {cancelled 0 0}", job)}
+		wantTales(t, "while b is made", soon(), want...)
+		w.pass(7)
+		w.made(true, "b")
+		wantTales(t, "once b is made", all(), want...)
+		if err := w.inLine(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A site is looked at as soon as it says that something has happened there, also while its keeper rests after
 // a stream of promises; the stream itself leaves it its rest.
 func TestWhatASiteAnnouncesIsLookedAtAtOnce(t *testing.T) {
 	harbourOf(t, site.UnitCore, true, func(t *testing.T, w *harbour) {
-		if err := w.host.Close(); err != nil {
-			t.Fatal(err)
-		}
-		m, changed := w.options.Managers["harbour"], make(chan struct{}, 1)
-		m.Adapter = announcing{m.Adapter.(timed), changed}
-		w.options.Managers["harbour"] = m
-		w.open()
-		w.pass(7)
+		changed := w.announces()
 		looks := w.looks.Load()
 		const each = 10 * time.Millisecond
 		for i := range 50 {

@@ -62,6 +62,8 @@ type keeper struct {
 	changed chan struct{} // of one place: other nodes were seen than those of the ground
 	looked  berth.Time    // when the state was that was last counted; of the loop
 	known   berth.Time    // when it was last known what runs there; of the loop
+	takenIn uint64        // number of the last look whose tasks were taken in; of the loop
+	heard   chan struct{} // of one place: what the site announced was taken in
 	soon    time.Time     // when a look was asked for besides; of the loop
 	// last is the last state that the engine was told what is out of use in, and foreseen
 	// up to when the returns of reservations of others were; of the loop.
@@ -78,7 +80,7 @@ type keeper struct {
 	suited bool          // promises are on PEs that have what they require; of the loop
 	skewed bool          // the last look told that its clock is off; of the keeper's goroutine
 	silent []string      // controllers that did not answer at the last look, while another did; of the keeper's goroutine
-	heard  *site.State   // what the last look showed; of the keeper's goroutine
+	round  uint64        // number of the last look that a round was given; of the keeper's goroutine
 	lately time.Duration // that it took; of the keeper's goroutine
 	// mine says of each promise whose name was seen at the site whether it is this
 	// service's; served that something may be made there; strangers are the names that
@@ -144,7 +146,7 @@ func (h *Host) startManagers() {
 		}
 		k := &keeper{
 			name: name, names: site.NamesAt(name), manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
-			wake: make(chan struct{}, 1), changed: make(chan struct{}, 1), early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, rounds: make(chan struct{}),
+			wake: make(chan struct{}, 1), heard: make(chan struct{}, 1), changed: make(chan struct{}, 1), early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, rounds: make(chan struct{}),
 			shared: map[promise]sharing{}, told: map[promise]string{},
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
@@ -165,6 +167,12 @@ func (h *Host) startManagers() {
 			defer h.boundary("looking after site " + name)
 			h.keep(ctx, k)
 		})
+		if a, can := manager.Adapter.(site.Announcer); can {
+			h.keepers.running.Go(func() {
+				defer h.boundary("listening to site " + name)
+				h.listen(ctx, k, a.Changed())
+			})
+		}
 		if manager.Meanwhile != nil {
 			h.keepers.running.Go(func() {
 				defer h.boundary("asking site " + name + " what it is")
@@ -241,7 +249,8 @@ func (k *keeper) lookSoon() {
 const restPart = 20
 
 // restShare is how many times as long as a round took a keeper rests after it at least if a site says that
-// something has happened there, so that rounds are no more than a third of the time however often it does.
+// something has happened there, so that rounds are no more than a third of the time however often it does; and how
+// many times as long as it took to take in what was announced it does not listen after that.
 const restShare = 2
 
 // lookShare is which part of a core the commands of looks may use on average: with what Berth
@@ -258,10 +267,6 @@ func (k *keeper) pace() time.Duration {
 func (h *Host) keep(ctx context.Context, k *keeper) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var changed <-chan struct{} // of a site that says when a task starts or ends
-	if a, can := k.manager.Adapter.(site.Announcer); can {
-		changed = a.Changed()
-	}
 	for again, heard := false, false; ; {
 		poked := again || heard
 		if !heard {
@@ -271,8 +276,7 @@ func (h *Host) keep(ctx context.Context, k *keeper) {
 			case <-timer.C:
 			case <-k.wake:
 				poked = true
-			case <-changed:
-				k.agent.Forget()
+			case <-k.heard:
 				poked = true
 			}
 		}
@@ -303,12 +307,55 @@ func (h *Host) keep(ctx context.Context, k *keeper) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-		case <-changed:
-			k.agent.Forget()
+		case <-k.heard:
 			heard = true
 		}
 		timer.Reset(wait)
 	}
+}
+
+// listen takes in what a site announces until ctx ends, also while a round is under way there: what became of tasks
+// is told and decided upon at once, and the next round has done at the site what follows from it. It does
+// not listen all the time either.
+func (h *Host) listen(ctx context.Context, k *keeper, changed <-chan struct{}) {
+	deaf := time.NewTimer(0)
+	defer deaf.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-deaf.C:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+		began := time.Now()
+		k.agent.Forget()
+		if state, err := k.agent.Observe(ctx); err == nil { // else the next round says so
+			_, _ = call(ctx, h, "", func(answer func(struct{}, error)) { // the error is that the service stops
+				state, _ := h.own(k, state)
+				h.learn(k, state)
+				answer(struct{}{}, nil)
+			})
+		}
+		deaf.Reset(restShare * time.Since(began))
+		select {
+		case k.heard <- struct{}{}:
+		default: // the round is still to come
+		}
+	}
+}
+
+// learn tells what a look at a site shows of tasks, unless a later look is taken in already. It is of the loop.
+func (h *Host) learn(k *keeper, state *site.State) {
+	if state.Look < k.takenIn {
+		return
+	}
+	k.takenIn = state.Look
+	h.tellTasks(k, state)
+	h.reportTasks(k, state)
 }
 
 // round looks at a site once and does what is to be done there. It says whether
@@ -335,9 +382,9 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 			h.log.Info("site is back", "site", k.name)
 		}
 		k.away = false
-		if state != k.heard { // else it was not looked at again
-			h.saySlow(k, time.Since(began))
-			k.heard = state
+		if state.Look != k.round { // else it was not looked at again
+			h.saySlow(k, state.Took)
+			k.round = state.Look
 		}
 		h.saySkew(k, state.Skew)
 		h.saySilent(k, state.Silent)
@@ -364,8 +411,7 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 			h.suit(k)
 		}
 		h.countIdle(k, state)
-		h.tellTasks(k, state)
-		h.reportTasks(k, state)
+		h.learn(k, state)
 		h.renew(k)
 		h.proposeAgain(k)
 		want := h.wanted(k, state)

@@ -22,6 +22,7 @@ type Agent struct {
 	asked    time.Time     // when the last answer was asked for
 	wait     time.Duration // how long it is good
 	writes   uint64        // counts Forget
+	looks    uint64        // counts answers
 	ongoing  chan struct{} // closed when the question now underway is answered; nil if there is none
 	panicked *Panic        // how the observer panicked, if it did
 }
@@ -117,6 +118,12 @@ func (a *Agent) ask(ctx context.Context, writes uint64, answered chan struct{}) 
 		a.wait = 2 * a.every
 	default:
 		a.wait = min(2*max(a.wait, a.every), maxBackoff*a.every)
+	}
+	if err == nil {
+		a.looks++
+		seen := *state // it may be one that the observer goes on to give out
+		seen.Look, seen.Took = a.looks, time.Since(asked)
+		state = &seen
 	}
 	a.state, a.err, a.asked = state, err, asked
 }

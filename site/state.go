@@ -32,6 +32,9 @@ type State struct {
 	Cost time.Duration `json:"cost_ns,omitempty"`
 	// Partitions are as they are now; nil if the site has none or does not tell.
 	Partitions []Partition `json:"partitions,omitempty"`
+	// Look is the number of the look that showed it, from 1 on, and Took is how long that look took. An Agent notes them.
+	Look uint64        `json:"-"`
+	Took time.Duration `json:"-"`
 }
 
 // Condition is what a node is good for.
