@@ -189,19 +189,44 @@ func (l Limits) For(of Scope) Allowance {
 
 const numLimits = 17
 
-// limitPlaces has the place of each limit in LimitKinds: each admission asks for some ten.
-var limitPlaces = func() map[LimitName]int {
-	places := make(map[LimitName]int, len(LimitKinds))
-	for i := range LimitKinds {
-		places[LimitKinds[i].Name] = i
-	}
-	return places
-}()
-
-// limitIndex returns the place of a limit in LimitKinds, -1 if there is no such limit.
+// limitIndex returns the place of a limit in LimitKinds, -1 if there is no such limit. It is no map, since each admission asks for some
+// ten limits of each holder.
 func limitIndex(name LimitName) int {
-	if at, known := limitPlaces[name]; known {
-		return at
+	switch name {
+	case LimitHold:
+		return 0
+	case LimitLead:
+		return 1
+	case LimitReservations:
+		return 2
+	case LimitActive:
+		return 3
+	case LimitNoShow:
+		return 4
+	case LimitLength:
+		return 5
+	case LimitShare:
+		return 6
+	case LimitPESeconds:
+		return 7
+	case LimitBudget:
+		return 8
+	case LimitMonthBudget:
+		return 9
+	case LimitDelay:
+		return 10
+	case LimitIdle:
+		return 11
+	case LimitRate:
+		return 12
+	case LimitBurst:
+		return 13
+	case LimitStreams:
+		return 14
+	case LimitRequest:
+		return 15
+	case LimitRemembered:
+		return 16
 	}
 	return -1
 }
@@ -325,6 +350,11 @@ func (a Allowance) And(b Allowance) Allowance {
 // BoundsCosts reports whether what a promise costs ordinary jobs is limited.
 func (a *Allowance) BoundsCosts() bool {
 	return a.values[limitIndex(LimitDelay)] > 0 || a.values[limitIndex(LimitIdle)] > 0
+}
+
+// HasBudget reports whether there is a budget, of a month or for all time.
+func (a *Allowance) HasBudget() bool {
+	return a.values[limitIndex(LimitBudget)] > 0 || a.values[limitIndex(LimitMonthBudget)] > 0
 }
 
 // Only is some limits of the allowance, without all others.

@@ -31,7 +31,10 @@ func (x *search) charged(a *allowance, m policy.Month, area int64) int64 {
 
 // price returns what some PE-seconds of the request are charged as in a pool.
 func (x *search) price(p *pool, area int64) int64 {
-	return state.RateOf(x.Sites, x.Prices, x.r, p.id).Charge(area)
+	if x.rated != p {
+		x.rated, x.rate = p, state.RateOf(x.Sites, x.Prices, x.r, p.id)
+	}
+	return x.rate.Charge(area)
 }
 
 // priceAt is price of what an allotment takes.
@@ -111,10 +114,15 @@ func (f *Finder) OverIdle(r *berth.Request, at []berth.Allotment, idle int64, lo
 
 // hasMonths reports whether a budget of a month counts for a promise in a pool.
 func (x *search) hasMonths(p *pool) bool {
-	return !x.r.IsJob() && slices.ContainsFunc(x.allowed, func(a allowance) bool {
-		_, limited := a.Limit(policy.LimitMonthBudget)
-		return limited && x.in(p, &a)
-	})
+	if x.r.IsJob() {
+		return false
+	}
+	for i := range x.allowed {
+		if _, limited := x.allowed[i].Limit(policy.LimitMonthBudget); limited && x.in(p, &x.allowed[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // monthFrom returns the first start from a time on in a month whose budgets leave an area in a pool; Forever if none does.

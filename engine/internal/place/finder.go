@@ -45,10 +45,12 @@ type Finder struct {
 	// partitions are those that have limits of their own, by their names.
 	partitions []string
 	known      map[policy.Scope]policy.Allowance // of allowedTo
+	askers     map[asker][]allowance             // of allowances
 
 	candidates []policy.Candidate // scratch space of ranked
 	searched   search             // scratch space of Place
 	ends       []berth.Time       // scratch space of whenOver
+	taken      []take             // scratch space of bestVariant
 }
 
 // pool is what the configuration says of a pool.
@@ -230,6 +232,8 @@ type search struct {
 	vacant    []*state.Entry    // have left their places, and are charged as they were
 	placed    map[inPool]*share // with what was placed before and is on no record; nil is what is promised
 	over      *berth.Refusal    // of a limit that does not depend on the place
+	rated     *pool             // what rate is of; nil until one is asked for
+	rate      policy.Rate       // what the request is charged there
 	// Of classes of PEs:
 	way         int           // of those in which the constraints can be met
 	constraints []constrained // of each part; nil until they are needed
@@ -400,7 +404,8 @@ func (x *search) bestVariant(p *pool) (best offer, refusal *berth.Refusal) {
 			admitted = true
 			q := x.query(0, v, p)
 			fit, ok := view.Find(q, x.Placement)
-			fit, ok = x.withStocks(view, x.takesFor(p, takes, share, v), q, fit, ok)
+			x.taken = x.takesFor(p, append(x.taken[:0], takes...), share, v)
+			fit, ok = x.withStocks(view, x.taken, q, fit, ok)
 			if ok && (best.pool == nil || x.Choice.Better(v, fit, best.variant, best.fit)) {
 				best = offer{pool: p, variant: v, fit: fit}
 			}
@@ -423,13 +428,17 @@ func (x *search) admitted(p *pool, eligible berth.Count, denied **berth.Refusal)
 		return variants
 	}
 	var list []berth.Variant
-	for _, v := range variants {
+	for i, v := range variants {
 		on := x.scaled(p, v)
 		if on.NPE > eligible || !x.permits(p, on) {
 			continue
 		}
 		no := x.denies(p, on)
 		if no == nil {
+			if len(list) == i { // a part of the request is no copy of it
+				list = variants[: i+1 : i+1]
+				continue
+			}
 			list = append(list, v)
 		} else if *denied == nil || no.Wanted < (*denied).Wanted {
 			*denied = no

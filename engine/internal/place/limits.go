@@ -64,7 +64,7 @@ func limitedPartitions(rules *Rules) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == policy.Every })
 }
 
-// maxKnown bounds how many allowances are remembered.
+// maxKnown bounds how many allowances are remembered, and how many lists of them.
 const maxKnown = 4096
 
 // allowedTo returns what the table allows to a scope. It is remembered, since the whole table is looked through for it: for each holder of each
@@ -81,10 +81,34 @@ func (f *Finder) allowedTo(of policy.Scope) policy.Allowance {
 	return a
 }
 
+// asker is what the allowances of a request depend on.
+type asker struct {
+	role, user, owner, account, qos, partition string
+	job                                        bool
+}
+
 // allowances returns what is allowed to the holders of a request that have limits: to
-// its user, its owner, its account, its QOS, and the partitions that it may come to.
+// its user, its owner, its account, its QOS, and the partitions that it may come to. The list is remembered and must not be
+// written. Cost: O(1), the first time O(rows, and partitions with limits times pools).
 func (f *Finder) allowances(r *berth.Request) []allowance {
-	list := make([]allowance, 0, 4)
+	by := asker{role: r.Role, user: r.User, owner: r.Owner, account: r.Account, qos: r.QOS, job: r.IsJob()}
+	if len(f.partitions) > 0 {
+		by.partition = r.Partition
+	}
+	if list, known := f.askers[by]; known {
+		return list
+	}
+	if f.askers == nil || len(f.askers) >= maxKnown {
+		f.askers = map[asker][]allowance{}
+	}
+	list := f.allowancesNow(r)
+	f.askers[by] = list
+	return list
+}
+
+// allowancesNow is allowances, looked up in the table.
+func (f *Finder) allowancesNow(r *berth.Request) []allowance {
+	var list []allowance
 	add := func(of state.Holder, a policy.Allowance) {
 		if !a.Unlimited() {
 			list = append(list, allowance{of: of, Allowance: a})
@@ -312,6 +336,9 @@ func (x *search) overIn(p *pool, a *allowance, v berth.Variant) *berth.Exceeded 
 	if over := x.overArea(a, v.Area()); over != nil {
 		return over
 	}
+	if !a.HasBudget() {
+		return nil
+	}
 	return x.overBudget(a, x.price(p, v.Area()))
 }
 
@@ -335,6 +362,9 @@ func (x *search) exceedsShare(a *allowance, most, asked berth.Count, at berth.Ti
 
 // overArea says that a holder may not have that many PE-seconds more, nil if it may.
 func (x *search) overArea(a *allowance, area int64) *berth.Exceeded {
+	if _, limited := a.Limit(policy.LimitPESeconds); !limited {
+		return nil
+	}
 	has := x.state.Usage(a.of)
 	over := a.exceeds(policy.LimitPESeconds, berth.AddAreas(has.PESeconds, area))
 	if over == nil || area > over.Allowed {

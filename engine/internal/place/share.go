@@ -220,23 +220,25 @@ func (r *reach) left(end berth.Time) (n berth.Count, limited bool) {
 }
 
 // takesFor returns what a variant, scaled already, would take in a pool beside PEs: the
-// stocks, a part of the share, and of the budgets of months.
+// stocks, which is what it is given, with a part of the share, and of the budgets of months, behind.
 func (x *search) takesFor(p *pool, takes []take, s *share, v berth.Variant) []take {
 	if s != nil && len(s.steps) > 0 {
-		takes = append(slices.Clip(takes), take{share: s, n: v.NPE})
+		takes = append(takes, take{share: s, n: v.NPE})
 	}
 	if x.hasMonths(p) {
-		takes = append(slices.Clip(takes), take{budgets: p, area: x.price(p, v.Area())})
+		takes = append(takes, take{budgets: p, area: x.price(p, v.Area())})
 	}
 	return takes
 }
 
 // hasShares reports whether a holder of the request has a share of pools.
 func (x *search) hasShares() bool {
-	return slices.ContainsFunc(x.allowed, func(a allowance) bool {
-		_, limited := a.Limit(policy.LimitShare)
-		return limited || len(a.ahead) > 0
-	})
+	for i := range x.allowed {
+		if _, limited := x.allowed[i].Limit(policy.LimitShare); limited || len(x.allowed[i].ahead) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // sharedFrom returns the first start from a time on at which the shares leave

@@ -57,22 +57,18 @@ func (d debt) charge() int64 {
 	return d.rest
 }
 
-// debts is what holders are charged for live reservations, as charges is for what is over. Nothing is kept of what is 0.
-type debts byHolder[map[policy.Month]debt]
-
-func (o debts) add(h Holder, m policy.Month, n int64) {
-	if n == 0 {
-		return
-	}
-	of := o[h.kind][h.name]
-	if of == nil {
-		of = map[policy.Month]debt{}
-		o[h.kind][h.name] = of
-	}
-	if of[m] = of[m].plus(n); of[m] == (debt{}) {
-		if delete(of, m); len(of) == 0 {
-			delete(o[h.kind], h.name)
+// owe adds to what a holder is charged for what starts in a month, or for all.
+func (t *tally) owe(m policy.Month, n int64) {
+	d := t.owed[m]
+	if d == nil {
+		if t.owed == nil {
+			t.owed = map[policy.Month]*debt{}
 		}
+		d = new(debt)
+		t.owed[m] = d
+	}
+	if *d = d.plus(n); *d == (debt{}) {
+		delete(t.owed, m)
 	}
 }
 
@@ -96,13 +92,14 @@ func (l *ledger) chargeOf(h Holder, e *Entry, until berth.Time) (n int64) {
 func (s *State) ChargeOf(h Holder, e *Entry) int64 { return s.ledger.chargeOf(h, e, berth.Forever) }
 
 // owe adds to what a holder is charged for the whole of a live reservation, or takes it out.
-func (l *ledger) owe(h Holder, e *Entry, sign int64) {
+func (l *ledger) owe(h Holder, t *tally, e *Entry, sign int64) {
 	if !l.budgets || h.kind == ofEveryone {
 		return
 	}
-	n := sign * l.chargeOf(h, e, berth.Forever)
-	l.owed.add(h, policy.Always, n)
-	l.owed.add(h, policy.MonthOf(e.Start()), n)
+	if n := sign * l.chargeOf(h, e, berth.Forever); n != 0 {
+		t.owe(policy.Always, n)
+		t.owe(policy.MonthOf(e.Start()), n)
+	}
 }
 
 // monthsKept is for how many months charges are kept by month: nothing starts in a month that is over, and what
@@ -148,7 +145,12 @@ func (s *State) Charged(h Holder, m policy.Month) int64 {
 
 // Owed is the part of Charged that is of live reservations.
 func (s *State) Owed(h Holder, m policy.Month) int64 {
-	return s.ledger.owed[h.kind][h.name][m].charge()
+	if t := s.ledger.of[h.kind][h.name]; t != nil {
+		if d := t.owed[m]; d != nil {
+			return d.charge()
+		}
+	}
+	return 0
 }
 
 // savedCharge is what a holder, one of the four, was charged for what is over.

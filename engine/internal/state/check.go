@@ -78,18 +78,18 @@ func (s *State) checkApart() error {
 // checkHolders compares what holders have with what the ledger leaves them.
 func (s *State) checkHolders(again *State) error {
 	l, want := &s.ledger, &again.ledger
-	if l.usage.len() != want.usage.len() {
-		return fmt.Errorf("%d users, accounts, QOS and partitions hold something, in the ledger %d", l.usage.len(), want.usage.len())
+	if l.of.len() != want.of.len() {
+		return fmt.Errorf("%d users, accounts, QOS and partitions hold something, in the ledger %d", l.of.len(), want.of.len())
 	}
-	for _, h := range l.promised.sorted() {
+	for _, h := range l.of.sorted() {
 		for i := range s.pools {
 			id := s.pools[i].id
-			if p, counted := l.promised[h.kind][h.name][id]; counted && !slices.Equal(p, l.promisedNow(h, id)) {
+			if p, counted := l.of[h.kind][h.name].promised[id]; counted && !slices.Equal(p, l.promisedNow(h, id)) {
 				return fmt.Errorf("%s is promised %v of %v, in the ledger %v", h.text(), p, id, l.promisedNow(h, id))
 			}
 		}
 	}
-	for _, h := range l.usage.sorted() {
+	for _, h := range l.of.sorted() {
 		if s.Usage(h) != again.Usage(h) {
 			return fmt.Errorf("%s holds %+v, in the ledger %+v", h.text(), s.Usage(h), again.Usage(h))
 		}
@@ -99,7 +99,7 @@ func (s *State) checkHolders(again *State) error {
 			return fmt.Errorf("%q has no place", e.ID())
 		}
 	}
-	has, owned := l.owned.sorted(), want.owned.sorted()
+	has, owned := l.owners(), want.owners()
 	if !slices.Equal(has, owned) {
 		return fmt.Errorf("%v have something that is live, in the ledger %v", has, owned)
 	}

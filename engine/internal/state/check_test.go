@@ -29,12 +29,12 @@ func TestCheckSeesFaults(t *testing.T) {
 		"calendar of {s storage storage}": func(t *testing.T, s *State) { book(t, s.Storage(0).calendar) },
 		"timers differ":                   func(_ *testing.T, s *State) { s.timers.drop(&entry(s, "a").first) },
 		"are degraded":                    func(_ *testing.T, s *State) { s.degraded["a"] = entry(s, "a") },
-		"hold something":                  func(_ *testing.T, s *State) { s.ledger.setUsage(OfUser("nobody"), Usage{Reservations: 1}) },
+		"hold something":                  func(_ *testing.T, s *State) { s.ledger.tally(OfUser("nobody")).usage = Usage{Reservations: 1} },
 		`user "u" is promised`: func(t *testing.T, s *State) {
 			late := berth.PoolID("s", "late")
-			s.ledger.promised[ofUser] = map[string]map[berth.ResourceID]Promised{"u": {late: Promised(nil).Add(5, 10, 3)}}
+			s.ledger.tally(OfUser("u")).promised = map[berth.ResourceID]Promised{late: Promised(nil).Add(5, 10, 3)}
 		},
-		`user "u" holds`: func(_ *testing.T, s *State) { s.ledger.setUsage(OfUser("u"), Usage{Reservations: 3}) },
+		`user "u" holds`: func(_ *testing.T, s *State) { s.ledger.tally(OfUser("u")).usage = Usage{Reservations: 3} },
 	} {
 		config := smallConfig()
 		config.Plans = true

@@ -15,16 +15,22 @@ import (
 type ledger struct {
 	apart   []*Entry // what is held or active, in no particular order
 	live    map[string]*Entry
-	usage   byHolder[Usage]
+	of      byHolder[*tally] // of those that have something
 	holding holding
-	// owned is the live reservations and running jobs of each holder, in no particular
-	// order; nil where there are no limits.
-	owned byHolder[[]*Entry]
-	// promised is how many PEs holders have over time in pools, of those that were asked for.
-	promised byHolder[map[berth.ResourceID]Promised]
-	// owed is what holders are charged for live reservations, where there are budgets.
-	owed    debts
-	budgets bool
+	limited bool // what holders own is kept
+	budgets bool // what they are charged is kept
+	shares  bool // what they are promised over time was asked for
+}
+
+// tally is what a holder has: one value, because each admission looks at all of it, for each holder.
+type tally struct {
+	usage Usage
+	owned []*Entry // live reservations and running jobs, in no particular order; none of everyone, nor where there are no limits
+	// promised is how many PEs they have over time in pools, of those that were asked for.
+	promised map[berth.ResourceID]Promised
+	// owed is what they are charged for live reservations by the month in which these start, and for all under policy.Always. Nothing
+	// is kept of what is 0.
+	owed map[policy.Month]*debt
 }
 
 // Usage is what the live reservations of a holder come to, as promised. Running jobs are
@@ -55,6 +61,7 @@ type Entry struct {
 	owned    int32              // place in the list of its user
 	apart    int32              // place in the list of what is held or active, from 1; 0 if it is neither
 	listed   []int32            // places in the lists of its other holders, in their order
+	places   [4]int32           // room for them
 	vacant   bool               // it has given up its place
 	own      [1]berth.Allotment // room for its allotments; most have one
 	first    timer              // the start, then the end of the first part
@@ -200,13 +207,32 @@ func (e *Entry) allot(to []berth.Allotment) { e.r.Allotments = append(e.own[:0],
 
 func newLedger(config *Config) ledger {
 	l := ledger{
-		live: map[string]*Entry{}, usage: newByHolder[Usage](), holding: newHolding(config),
-		owed: debts(newByHolder[map[policy.Month]debt]()), budgets: config.Budgets,
-	}
-	if config.Limited {
-		l.owned, l.promised = newByHolder[[]*Entry](), newByHolder[map[berth.ResourceID]Promised]()
+		live: map[string]*Entry{}, of: newByHolder[*tally](), holding: newHolding(config),
+		limited: config.Limited, budgets: config.Budgets,
 	}
 	return l
+}
+
+// tally returns what a holder has, to be written: it is made for one who has nothing.
+func (l *ledger) tally(h Holder) *tally {
+	t := l.of[h.kind][h.name]
+	if t == nil {
+		t = &tally{}
+		l.of[h.kind][h.name] = t
+	}
+	return t
+}
+
+// tidy forgets a holder who has nothing.
+func (l *ledger) tidy(h Holder, t *tally) {
+	if t.usage.Reservations == 0 && len(t.owned) == 0 {
+		delete(l.of[h.kind], h.name)
+	}
+}
+
+// owners returns the holders that own something, in order.
+func (l *ledger) owners() []Holder {
+	return slices.DeleteFunc(l.of.sorted(), func(h Holder) bool { return len(l.of[h.kind][h.name].owned) == 0 })
 }
 
 // add makes an entry that of a reservation.
@@ -215,9 +241,10 @@ func (l *ledger) add(e *Entry, r *berth.Reservation) {
 	e.allot(r.Allotments)
 	l.live[r.Request.ID] = e
 	l.count(e, 1)
-	if user := r.Request.User; l.owned[ofUser] != nil && user != "" {
-		e.owned = int32(len(l.owned[ofUser][user]))
-		l.owned[ofUser][user] = append(l.owned[ofUser][user], e)
+	if user := r.Request.User; l.limited && user != "" {
+		t := l.tally(OfUser(user))
+		e.owned = int32(len(t.owned))
+		t.owned = append(t.owned, e)
 	}
 }
 
@@ -252,15 +279,15 @@ func (l *ledger) forget(e *Entry) {
 		l.enlist(e, -1)
 	}
 	user := e.r.Request.User
-	if l.owned[ofUser] == nil || user == "" {
-		return
+	if l.limited && user != "" {
+		l.disown(OfUser(user), int(e.owned))
 	}
-	l.disown(OfUser(user), int(e.owned))
 }
 
 // disown takes what is at a place out of the list of a holder.
 func (l *ledger) disown(h Holder, at int) {
-	list := l.owned[h.kind][h.name]
+	t := l.of[h.kind][h.name]
+	list := t.owned
 	last := len(list) - 1
 	moved := list[last]
 	if list[at] = moved; h == OfUser(moved.r.Request.User) {
@@ -270,35 +297,30 @@ func (l *ledger) disown(h Holder, at int) {
 		moved.listed[slices.Index(l.holding.appendBeside(room[:0], &moved.r), h)] = int32(at)
 	}
 	list[last] = nil
-	l.own(h, list[:last])
-}
-
-// own says what a holder has; who has nothing is forgotten.
-func (l *ledger) own(h Holder, list []*Entry) {
-	if len(list) > 0 {
-		l.owned[h.kind][h.name] = list
-		return
-	}
-	delete(l.owned[h.kind], h.name)
-	delete(l.promised[h.kind], h.name)
+	t.owned = list[:last]
+	l.tidy(h, t)
 }
 
 // enlist enters a reservation or running job in the lists of its owner, account, QOS and partitions,
 // or takes it out. Cost: O(these).
 func (l *ledger) enlist(e *Entry, sign int) {
-	if l.owned[ofUser] == nil {
+	if !l.limited {
 		return
 	}
 	if sign > 0 {
-		e.listed = e.listed[:0]
+		e.listed = e.places[:0]
 	}
 	for i, h := range l.holding.beside(&e.r) {
-		switch list := l.owned[h.kind][h.name]; {
-		case sign > 0:
-			if e.listed = append(e.listed, int32(len(list))); h != Everyone() { // whose list is live
-				l.own(h, append(list, e))
+		switch {
+		case h == Everyone(): // whose list is live
+			if sign > 0 {
+				e.listed = append(e.listed, 0)
 			}
-		case h != Everyone():
+		case sign > 0:
+			t := l.tally(h)
+			e.listed = append(e.listed, int32(len(t.owned)))
+			t.owned = append(t.owned, e)
+		default:
 			l.disown(h, int(e.listed[i]))
 		}
 	}
@@ -329,22 +351,15 @@ func (l *ledger) use(e *Entry, sign int64) {
 }
 
 func (l *ledger) useOf(h Holder, e *Entry, sign int64) {
-	u := l.usage[h.kind][h.name]
-	u.Reservations += int(sign)
+	t := l.tally(h)
+	t.usage.Reservations += int(sign)
 	for i := range e.r.Allotments {
 		if a := &e.r.Allotments[i]; l.holding.has(h, e.r.Request, a.Resource) {
-			u = u.plus(sign * berth.Area(a.NPE, a.End.Sub(a.Start)))
+			t.usage = t.usage.plus(sign * berth.Area(a.NPE, a.End.Sub(a.Start)))
 		}
 	}
-	l.setUsage(h, u)
-	l.owe(h, e, sign)
-}
-
-// setUsage says what the reservations of a holder come to.
-func (l *ledger) setUsage(h Holder, u Usage) {
-	if l.usage[h.kind][h.name] = u; u.Reservations == 0 {
-		delete(l.usage[h.kind], h.name)
-	}
+	l.owe(h, t, e, sign)
+	l.tidy(h, t)
 }
 
 // inOrder returns the live reservations by sequence.
@@ -423,16 +438,26 @@ func (s *State) Live() int { return len(s.ledger.live) + s.backlog.Len() + s.que
 
 // Usage returns what the live reservations of a holder come to; nothing of an account, a QOS or a
 // partition without limits.
-func (s *State) Usage(h Holder) Usage { return s.ledger.usage[h.kind][h.name] }
+func (s *State) Usage(h Holder) Usage {
+	if t := s.ledger.of[h.kind][h.name]; t != nil {
+		return t.usage
+	}
+	return Usage{}
+}
 
 // Owned returns the live reservations and running jobs of a holder, in no particular
 // order. The list must not be written. It is empty where there are no limits.
-func (s *State) Owned(h Holder) []*Entry { return s.ledger.owned[h.kind][h.name] }
+func (s *State) Owned(h Holder) []*Entry {
+	if t := s.ledger.of[h.kind][h.name]; t != nil {
+		return t.owned
+	}
+	return nil
+}
 
 // Open returns how many requests, jobs and reservations of a user, an account or a QOS are not
 // over; 0 where there are no limits.
 func (s *State) Open(h Holder) int {
-	return len(s.ledger.owned[h.kind][h.name]) + s.queue.waiting.of[h.kind][h.name]
+	return len(s.Owned(h)) + s.queue.pendingOf(h)
 }
 
 // Accounts returns the accounts with limits that have something which is not over, in order.
@@ -442,7 +467,16 @@ func (s *State) Accounts() []string { return s.withSomething(ofAccount) }
 func (s *State) Qualities() []string { return s.withSomething(ofQOS) }
 
 func (s *State) withSomething(kind holderKind) []string {
-	names := slices.Concat(slices.Sorted(maps.Keys(s.ledger.owned[kind])), slices.Sorted(maps.Keys(s.queue.waiting.of[kind])))
+	of := s.ledger.of[kind]
+	owners := slices.DeleteFunc(slices.Sorted(maps.Keys(of)), func(name string) bool { return len(of[name].owned) == 0 })
+	names := slices.Concat(owners, slices.Sorted(maps.Keys(s.queue.waiting.of[kind])))
+	if r := s.queue.lone.Request; r != nil && s.ledger.limited {
+		for _, h := range s.ledger.holding.named(r, nil) {
+			if h.kind == kind {
+				names = append(names, h.name)
+			}
+		}
+	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }

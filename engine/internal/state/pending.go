@@ -20,7 +20,7 @@ type queue struct {
 	waiting waiting
 }
 
-// waiting counts pending requests and jobs by user and, where they have limits, by account and QOS;
+// waiting counts pending requests, but for the lone one, and jobs by user and, where they have limits, by account and QOS;
 // what has no place has no partition yet. It is empty where there are no limits.
 type waiting struct {
 	of      byHolder[int]
@@ -62,7 +62,6 @@ func (q *queue) len() int {
 }
 
 func (q *queue) add(p policy.Pending) {
-	q.waiting.add(p.Request, 1)
 	if q.len() == 0 {
 		q.lone = p
 		return
@@ -75,8 +74,36 @@ func (q *queue) add(p policy.Pending) {
 }
 
 func (q *queue) enter(p policy.Pending) {
+	q.waiting.add(p.Request, 1)
 	q.byID[p.Request.ID] = p
 	q.order.Add(p)
+}
+
+// pendingOf returns how many requests and jobs of a holder are pending; 0 where there are no limits.
+func (q *queue) pendingOf(h Holder) int {
+	n := q.waiting.of[h.kind][h.name]
+	r := q.lone.Request
+	if r == nil || q.waiting.of[ofUser] == nil || h.name == "" {
+		return n
+	}
+	switch h.kind {
+	case ofUser:
+		if r.User == h.name {
+			n++
+		}
+		if r.Owner == h.name {
+			n++
+		}
+	case ofAccount:
+		if r.Account == h.name && policy.Named(q.waiting.holding.accounts, h.name) {
+			n++
+		}
+	case ofQOS:
+		if r.QOS == h.name && policy.Named(q.waiting.holding.qualities, h.name) {
+			n++
+		}
+	}
+	return n
 }
 
 // of returns the pending request of that id; without a request there is none.
@@ -89,7 +116,6 @@ func (q *queue) of(id string) policy.Pending {
 
 func (q *queue) remove(id string) error {
 	if p := q.lone; p.Request != nil && p.Request.ID == id {
-		q.waiting.add(p.Request, -1)
 		q.lone = policy.Pending{}
 		return nil
 	}

@@ -65,7 +65,7 @@ func (p Promised) Add(from, to berth.Time, n berth.Count) Promised {
 // hold counts the PEs that a part of a reservation holds, or takes them out, if they are
 // counted at all.
 func (l *ledger) hold(e *Entry, part int, sign berth.Count) {
-	if l.promised.len() == 0 || !e.promises(part) {
+	if !l.shares || !e.promises(part) {
 		return
 	}
 	l.holdOf(OfUser(e.r.Request.User), e, part, sign)
@@ -75,9 +75,12 @@ func (l *ledger) hold(e *Entry, part int, sign berth.Count) {
 }
 
 func (l *ledger) holdOf(h Holder, e *Entry, part int, sign berth.Count) {
-	a, in := &e.r.Allotments[part], l.promised[h.kind][h.name]
-	if p, counted := in[a.Resource]; counted && l.holding.has(h, e.r.Request, a.Resource) {
-		in[a.Resource] = p.Add(a.Start, a.End, sign*a.NPE)
+	a, t := &e.r.Allotments[part], l.of[h.kind][h.name]
+	if t == nil {
+		return
+	}
+	if p, counted := t.promised[a.Resource]; counted && l.holding.has(h, e.r.Request, a.Resource) {
+		t.promised[a.Resource] = p.Add(a.Start, a.End, sign*a.NPE)
 	}
 }
 
@@ -103,13 +106,17 @@ func (l *ledger) count(e *Entry, sign int) {
 // of the holder when it is asked for the first time, and O(1) from then on.
 func (s *State) Promised(h Holder, pool berth.ResourceID) Promised {
 	l := &s.ledger
-	p, counted := l.promised[h.kind][h.name][pool]
-	if !counted && (len(s.Owned(h)) > 0 || h == Everyone() && len(l.live) > 0) {
-		if l.promised[h.kind][h.name] == nil {
-			l.promised[h.kind][h.name] = map[berth.ResourceID]Promised{}
+	t := l.of[h.kind][h.name]
+	if t == nil || !l.limited {
+		return nil
+	}
+	p, counted := t.promised[pool]
+	if !counted {
+		if t.promised == nil {
+			t.promised, l.shares = map[berth.ResourceID]Promised{}, true
 		}
 		p = l.promisedNow(h, pool)
-		l.promised[h.kind][h.name][pool] = p
+		t.promised[pool] = p
 	}
 	return p
 }
@@ -117,7 +124,10 @@ func (s *State) Promised(h Holder, pool berth.ResourceID) Promised {
 // promisedNow counts what is promised from the reservations themselves.
 func (l *ledger) promisedNow(h Holder, pool berth.ResourceID) Promised {
 	var p Promised
-	list := l.owned[h.kind][h.name]
+	var list []*Entry
+	if t := l.of[h.kind][h.name]; t != nil {
+		list = t.owned
+	}
 	if h == Everyone() {
 		list = l.inOrder()
 	}
