@@ -200,6 +200,31 @@ func (s *Series) Requests() []Request {
 	return list
 }
 
+// Near returns the time around an occurrence in which something else may stand for it: half of the way to the one before and to the one
+// behind it, by their ready times. Where one is missing the distance on the other side counts, and for a single occurrence it is half a day.
+func (s *Series) Near(number int) Interval {
+	o := &s.Occurrences[number-1]
+	before, behind := Duration(0), Duration(0)
+	if number > 1 {
+		before = o.Ready.Sub(s.Occurrences[number-2].Ready)
+	}
+	if number < len(s.Occurrences) {
+		behind = s.Occurrences[number].Ready.Sub(o.Ready)
+	}
+	switch {
+	case before <= 0 && behind <= 0:
+		before, behind = aDay, aDay
+	case before <= 0:
+		before = behind
+	case behind <= 0:
+		behind = before
+	}
+	return Interval{Start: max(o.Ready.Add(-before/2), 1), End: min(o.Deadline.Add(behind/2), TimeLimit-1)}
+}
+
+// aDay is how far apart occurrences count as where there is one alone.
+const aDay Duration = 86_400
+
 // Validate reports the first field that cannot be right, as an *Error with code Invalid.
 func (s *Series) Validate() error {
 	n := len(s.Occurrences)

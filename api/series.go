@@ -386,6 +386,12 @@ func seriesView(s *service.Series, instead []service.OccurrenceOffers) form.Seri
 		if r := &s.Reservations[i]; r.ID != "" {
 			one.ID, one.State, one.Expires = r.ID, string(r.State), form.TimeOf(r.Expires)
 			places(&one.Place, &one.Parts, r.Allotments)
+			if one.Charge = r.Charge; r.Charge != nil {
+				if f.Charge == nil {
+					f.Charge = new(int64)
+				}
+				*f.Charge = berth.AddAreas(*f.Charge, *r.Charge)
+			}
 			if !r.State.Over() {
 				f.Live++
 			}

@@ -46,6 +46,12 @@ type Offer struct {
 // arrive later is offered what it would get if it came now, and the requests of its offers arrive now, so
 // that each can be submitted at once; for what is free later on, wake the engine first.
 func (e *Engine) Offers(r *berth.Request, most int) ([]Offer, error) {
+	return e.OffersNear(r, most, berth.Interval{})
+}
+
+// OffersNear is Offers of places within an interval, such as those near one of several times at which the same is asked for:
+// OfferEarlier starts there as near to the ready time as a search by doubled distances finds it, from an hour on. The zero value is any time.
+func (e *Engine) OffersNear(r *berth.Request, most int, within berth.Interval) ([]Offer, error) {
 	if r == nil {
 		return nil, berth.Errorf(berth.Invalid, "request", "missing")
 	}
@@ -55,7 +61,7 @@ func (e *Engine) Offers(r *berth.Request, most int) ([]Offer, error) {
 	if r.IsJob() {
 		return nil, berth.Errorf(berth.Invalid, "kind", "%q; offers are for requests", r.Kind)
 	}
-	list := e.finder.Offers(r, most)
+	list := e.finder.Offers(r, most, within)
 	if len(list) == 0 {
 		return nil, nil
 	}

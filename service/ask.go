@@ -489,11 +489,11 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 // Extend lets a reservation go on until a later end. If Answer.Refusal is there
 // it is as it was.
 func (h *Host) Extend(ctx context.Context, ask Ask, id string, until berth.Time) (Answer, error) {
-	err := h.stillInProject(ctx, &ask, func() (user, account string) {
+	err := h.stillInProject(ctx, &ask, func() (user, account string, since berth.Time) {
 		if k := h.core.card(id); k != nil && k.request != nil {
-			return k.request.User, k.request.Account
+			return k.request.User, k.request.Account, k.created
 		}
-		return "", ""
+		return "", "", 0
 	})
 	if err != nil {
 		return h.answeredBefore(ctx, ask, err)
@@ -591,33 +591,6 @@ func (h *Host) List(ctx context.Context, by Principal, f Filter) (list []Reserva
 	return list, looked, ctx.Err()
 }
 
-// priced returns an answer with what budgets are charged for its reservation at the prices of now. What it was foreseen to leave idle is in it
-// for as long as the reservation stays as it was answered.
-func (h *Host) priced(a Answer) Answer {
-	if len(h.options.Config.Prices) == 0 || a.Reservation.ID == "" {
-		return a // to look at what is shown makes the next record copy parts of it
-	}
-	m, err := h.seen()
-	if err != nil {
-		return a
-	}
-	f := found{Reservation: a.Reservation}
-	if k := m.card(f.ID); k != nil && k.version == f.Version && k.promise != nil {
-		f.idle = k.promise.ChargedIdle()
-	}
-	f.charge(m.config)
-	a.Reservation = f.Reservation
-	return a
-}
-
-// pricedAll prices answers in place.
-func (h *Host) pricedAll(list []Answer) []Answer {
-	for i := range list {
-		list[i] = h.priced(list[i])
-	}
-	return list
-}
-
 // found is a reservation without what its sites have of it.
 type found struct {
 	Reservation
@@ -631,16 +604,6 @@ func (k *card) find() found {
 		f.generation, f.idle = k.promise.Generation, k.promise.ChargedIdle()
 	}
 	return f
-}
-
-// charge adds what budgets are charged for it by a configuration, with what it was foreseen to leave idle.
-func (f *found) charge(config *engine.Config) {
-	if f.State.Over() || f.Charge != nil {
-		return
-	}
-	if f.Charge = chargeBy(config, &f.Request, f.Allotments); f.Charge != nil && *f.Charge > 0 {
-		f.Charge = new(addArea(*f.Charge, f.idle))
-	}
 }
 
 // named adds the names of nodes, and how far a promise is real at its sites.

@@ -180,7 +180,7 @@ func (h *Host) FindSeries(ctx context.Context, by Principal, word string) (v Ser
 	case 0:
 		return Series{}, looked, noSeries(word)
 	case 1:
-		return c.last[0].view(m.card), looked, nil
+		return h.priceSeries(c.last[0].view(m.card)), looked, nil
 	default:
 		return Series{}, looked, several(c, "series", word, func(s *seriesCard) string { return s.line(by) })
 	}

@@ -83,8 +83,14 @@ func (o *offers) refused(offer, id string) {
 	}
 }
 
-// alternatives returns what could be had instead of a refused request.
+// alternatives returns what could be had instead of a refused request, at any time.
 func (h *Host) alternatives(r *berth.Request) []Offer {
+	return h.alternativesWithin(r, berth.Interval{})
+}
+
+// alternativesWithin is alternatives within an interval, unless that is the zero value. Where a limit bounds what a promise costs ordinary jobs they
+// are those that were foreseen, at any time.
+func (h *Host) alternativesWithin(r *berth.Request, within berth.Interval) []Offer {
 	now := h.core.engine.Now()
 	if within, known := h.bounded.offersFor(r.ID); known {
 		return h.nameWithin(now, r.User, within)
@@ -94,7 +100,7 @@ func (h *Host) alternatives(r *berth.Request) []Offer {
 	}
 	again := *r
 	again.Ready = max(again.Ready, now)
-	list, err := h.core.engine.Offers(&again, alternativesTold)
+	list, err := h.core.engine.OffersNear(&again, alternativesTold, within)
 	if err != nil {
 		return nil // its window is over: nothing about it can be offered
 	}
@@ -188,11 +194,11 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 	if !ask.By.Can(User) {
 		return Answer{}, berth.Errorf(berth.Denied, "role", "a %s may only look; ask with the token of a user or an operator", ask.By.Role)
 	}
-	err := h.stillInProject(ctx, &ask, func() (user, account string) {
+	err := h.stillInProject(ctx, &ask, func() (user, account string, since berth.Time) {
 		if o, known := h.offers.known[offer]; known {
-			return o.user, o.request.Account
+			return o.user, o.request.Account, o.expires.Add(-offerLife)
 		}
-		return "", ""
+		return "", "", 0
 	})
 	if err != nil {
 		return h.answeredBefore(ctx, ask, err)

@@ -91,8 +91,18 @@ func (p *Projects) hasGroups() bool {
 // accounting remembers what accounting databases have said of users, for when they do not answer.
 type accounting struct {
 	mu   sync.Mutex
-	said map[string][]string // by site and user, the default account first
+	said map[string]said // by site and user
 }
+
+// said is what an accounting database has said of a user.
+type said struct {
+	accounts []string // the default one first
+	at       berth.Time
+}
+
+// saidStands is for how long what the accounting of a site has said counts while it does not answer: what it said of a user, and that it let
+// a reservation of theirs be in an account. It is a long weekend with a maintenance, and less than it takes to forget who has left.
+const saidStands berth.Duration = 7 * 86_400
 
 // maxSaid bounds the memory.
 const maxSaid = 10_000
@@ -113,16 +123,16 @@ func (h *Host) accountsAt(ctx context.Context, name, user string) ([]string, err
 	defer h.accounting.mu.Unlock()
 	if err != nil {
 		was, known := h.accounting.said[key]
-		if !known {
+		if !known || h.Now().Sub(was.at) > saidStands {
 			h.log.Warn("a site does not tell the accounts of a user", "site", name, "user", user, "error", err)
 			return nil, berth.Errorf(berth.Unavailable, "account", "the accounting of site %s does not answer, and so it is not known what %s may be charged for; ask again", name, user)
 		}
-		return was, nil
+		return was.accounts, nil
 	}
 	if h.accounting.said == nil || len(h.accounting.said) >= maxSaid {
-		h.accounting.said = map[string][]string{}
+		h.accounting.said = map[string]said{}
 	}
-	h.accounting.said[key] = slices.Clone(list)
+	h.accounting.said[key] = said{slices.Clone(list), h.Now()}
 	return list, nil
 }
 
@@ -185,20 +195,28 @@ func (h *Host) inProject(ctx context.Context, user string, account *string) erro
 }
 
 // stillInProject returns why a user may not name an account any more in which something was promised or offered to them, as of reports in
-// the loop; no user is nothing to ask about. The error is that of inProject.
-func (h *Host) stillInProject(ctx context.Context, ask *Ask, of func() (user, account string)) error {
+// the loop with when it was asked for; no user is nothing to ask about. The error is that of inProject, but while the accounting does not
+// answer, which may have been so since the service began, what it let in counts for as long as what it says.
+func (h *Host) stillInProject(ctx context.Context, ask *Ask, of func() (user, account string, since berth.Time)) error {
 	if !h.options.Projects.restricts() {
 		return nil
 	}
 	var user, account string
+	var since, now berth.Time
 	_, err := call(ctx, h, ask.By.User, func(answer func(struct{}, error)) {
-		user, account = of()
+		user, account, since = of()
+		now = h.clock()
 		answer(struct{}{}, nil)
 	})
 	if err != nil || user == "" || !ask.By.Owns(user) {
 		return err // which is told by what follows
 	}
-	return h.inProject(ctx, user, &account)
+	named := account
+	err = h.inProject(ctx, user, &account)
+	if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.Unavailable && coded.Field == "account" && named != "" && now.Sub(since) <= saidStands {
+		return nil
+	}
+	return err
 }
 
 // denied reports whether an error says that something may not be.

@@ -278,7 +278,7 @@ func (h *Host) GetSeries(_ context.Context, by Principal, id string) (Series, er
 	if s == nil || !s.seenBy(by, m.card) {
 		return Series{}, noSeries(id)
 	}
-	return s.view(m.card), nil
+	return h.priceSeries(s.view(m.card)), nil
 }
 
 // ListSeries returns the series that a principal may see and that the filter chooses, by id, and how many occurrences
@@ -297,7 +297,7 @@ func (h *Host) ListSeries(ctx context.Context, by Principal, filter SeriesFilter
 		}
 		looked += 1 + s.decided()
 		if (filter.User == "" || filter.User == s.s.Request.User) && s.seenBy(by, m.card) {
-			list = append(list, s.view(m.card))
+			list = append(list, h.priceSeries(s.view(m.card)))
 		}
 		return len(list) < filter.Limit && ctx.Err() == nil
 	})

@@ -43,7 +43,8 @@ func (h *Host) SubmitSeries(ctx context.Context, ask Ask, s berth.Series) (Serie
 	if s.ID == "" {
 		s.ID = h.newID()
 	}
-	return call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) { h.decideSeries(ask, &s, answer) })
+	a, err := call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) { h.decideSeries(ask, &s, answer) })
+	return h.pricedSeries(a), err
 }
 
 // wrongSeries answers what is wrong with what was asked, unless something was answered under its key before.
@@ -104,7 +105,7 @@ func (h *Host) RecallSeries(ctx context.Context, ask Ask) (*SeriesAnswer, error)
 	if ask.Key == "" {
 		return nil, nil
 	}
-	return call(ctx, h, ask.By.User, func(answer func(*SeriesAnswer, error)) {
+	was, err := call(ctx, h, ask.By.User, func(answer func(*SeriesAnswer, error)) {
 		if !h.seriesAgain(ask.asked(), func(was SeriesAnswer, err error) {
 			if err != nil {
 				answer(nil, err)
@@ -115,12 +116,16 @@ func (h *Host) RecallSeries(ctx context.Context, ask Ask) (*SeriesAnswer, error)
 			answer(nil, nil)
 		}
 	})
+	if was != nil {
+		was = new(h.pricedSeries(*was))
+	}
+	return was, err
 }
 
 // CancelSeries gives back the occurrences of a series from one number to another, 0 for the first and the last: what runs ends, what was to run is
 // cancelled. Of what is over there is nothing to give back, which is no error.
 func (h *Host) CancelSeries(ctx context.Context, ask Ask, id string, from, to int) (SeriesAnswer, error) {
-	return call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) {
+	done, err := call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) {
 		a := ask.asked()
 		a.id = id
 		if h.seriesAgain(a, answer) {
@@ -151,6 +156,7 @@ func (h *Host) CancelSeries(ctx context.Context, ask Ask, id string, from, to in
 		}
 		_ = h.stepSeries(engine.CancelSeries(id, of, from, to), a, id, answer) // which is answered
 	})
+	return h.pricedSeries(done), err
 }
 
 // stepSeries applies an event to a series, or makes one of it, and answers with what it is then; the answer is on
@@ -192,7 +198,7 @@ func (h *Host) seriesAnswer(s *seriesCard, offers bool) *SeriesAnswer {
 	requests := s.s.Requests()
 	for i := range s.unfit[:min(len(s.unfit), mostOffered)] {
 		number := s.unfit[i].Number
-		if list := h.alternatives(&requests[number-1]); len(list) > 0 {
+		if list := h.alternativesWithin(&requests[number-1], s.s.Near(number)); len(list) > 0 {
 			a.Offers = append(a.Offers, OccurrenceOffers{Number: number, Offers: list})
 		}
 	}

@@ -86,7 +86,8 @@ func (h *Host) ModifySeries(ctx context.Context, ask Ask, id string, x SeriesEdi
 	if err != nil {
 		return h.wrongSeries(ctx, ask, err)
 	}
-	return call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) { h.changeSeries(ask, id, &x, &checked, answer) })
+	a, err := call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) { h.changeSeries(ask, id, &x, &checked, answer) })
+	return h.pricedSeries(a), err
 }
 
 // changeSeries is ModifySeries of the loop.

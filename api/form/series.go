@@ -68,6 +68,9 @@ type Series struct {
 
 	// Moved is which occurrences come at another time than the rule says, since they were changed.
 	Moved []MovedOccurrences `json:"moved,omitempty"`
+
+	// Charge is what budgets are charged for those of its reservations that are not over; missing where there are no prices.
+	Charge *int64 `json:"charged_pe_seconds,omitempty"`
 }
 
 // MovedOccurrences are occurrences that come later than their rule says by equally much, or earlier if By is negative.
@@ -87,6 +90,8 @@ type Occurrence struct {
 	Deadline Time   `json:"deadline"`
 	Place
 	Parts []Place `json:"parts,omitempty"`
+	// Charge is what budgets are charged for its reservation as promised; missing where there are no prices and for what is over.
+	Charge *int64 `json:"charged_pe_seconds,omitempty"`
 	// Shift is later or first where a change of the clock has made another time of that of the rule, and Note the same
 	// for people.
 	Shift   berth.Shift  `json:"shift,omitempty"`

@@ -186,9 +186,17 @@ func (a *app) showSeries(r *remote, answer *form.SeriesAnswer) error {
 	if s.Decision == form.Refused {
 		text += fmt.Sprintf("refused: %d of %d are possible, at least %d must be\n\n", fitting, s.Count, s.AtLeast)
 	} else {
-		text += fmt.Sprintf("%d of %d were promised, %d are not over\n", fitting, s.Count, s.Live) + movedLine(s.Moved) + prolongation(s, now) + "\n"
+		text += fmt.Sprintf("%d of %d were promised, %d are not over\n", fitting, s.Count, s.Live) + chargedLine(s.Charge) + movedLine(s.Moved) + prolongation(s, now) + "\n"
 	}
 	return a.show(text + out.Render() + "\n" + notes.String() + instead.String())
+}
+
+// chargedLine says what budgets are charged for what is not over, where there are prices.
+func chargedLine(charge *int64) string {
+	if charge == nil {
+		return ""
+	}
+	return "charged PE-hours: " + peHours(*charge) + "\n"
 }
 
 // movedLine says which occurrences come at another time than the rule says, since they were changed.

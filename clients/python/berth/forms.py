@@ -579,6 +579,7 @@ class Occurrence(Place):
     ready: Optional[datetime] = None
     deadline: Optional[datetime] = None
     parts: List[Place] = field(default_factory=list)
+    charged_pe_seconds: Optional[int] = None
     shift: str = ""
     note: str = ""
     reason: str = ""
@@ -619,6 +620,7 @@ class Series:
     ends: Optional[datetime] = None
     skipped: List[int] = field(default_factory=list)
     moved: List[MovedOccurrences] = field(default_factory=list)
+    charged_pe_seconds: Optional[int] = None
 
 
 @dataclass

@@ -36,14 +36,17 @@ const usable berth.Duration = 900
 
 // Offers returns places that could be promised for a valid request, or instead of it:
 // most offers or fewer, one of each Difference but any number of OtherSite, all feasible and
-// admitted now, in the order of the differences. The state does not change.
-func (f *Finder) Offers(r *berth.Request, most int) []Offer {
+// admitted now, in the order of the differences. All are within an interval, unless that is the zero value. The state does not change.
+func (f *Finder) Offers(r *berth.Request, most int, within berth.Interval) []Offer {
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)
 	asked := *r
 	asked.Ready, asked.Arrival = max(asked.Ready, f.state.Now()), min(asked.Arrival, f.state.Now())
-	o := offering{Finder: f, most: most, list: make([]Offer, 0, max(0, min(most, int(Shorter)+len(f.pools))))}
+	if within == (berth.Interval{}) {
+		within.End = berth.TimeLimit - 1
+	}
+	o := offering{Finder: f, most: most, within: within, list: make([]Offer, 0, max(0, min(most, int(Shorter)+len(f.pools))))}
 	x := f.search(&asked, nil)
 	x.admission()
 	allotments, refusal := x.find(t)
@@ -54,7 +57,7 @@ func (f *Finder) Offers(r *berth.Request, most int) []Offer {
 		o.add(AsAsked, &asked, allotments)
 	}
 	later := asked
-	later.Deadline = berth.TimeLimit - 1
+	later.Deadline = max(asked.Deadline, within.End)
 	if len(r.Parts) > 1 {
 		x := f.search(&later, nil)
 		x.admission()
@@ -75,8 +78,9 @@ func (f *Finder) Offers(r *berth.Request, most int) []Offer {
 // offering gathers offers.
 type offering struct {
 	*Finder
-	most int
-	list []Offer
+	most   int
+	within berth.Interval // starts at 0 if an offer may begin at once
+	list   []Offer
 }
 
 // add takes an offer, if there is room for it and it is a new one. The eager filter
@@ -193,13 +197,28 @@ func (o *offering) soonest(r *berth.Request, p *pool) (best offer, found bool) {
 	return x.firstIn(p, func(fit calendar.Fit) berth.Time { return fit.End })
 }
 
-// earlier offers the earliest end if it need not wait for the ready time.
+// nearby is how much before its ready time a request is offered another one at first, where offers stay near it.
+const nearby berth.Duration = 3600
+
+// earlier offers the earliest end if it need not wait for the ready time; where offers stay near that, it waits until ever longer before it.
 func (o *offering) earlier(r *berth.Request) {
-	if r.Ready <= o.state.Now() {
+	first := max(o.state.Now(), o.within.Start)
+	if r.Ready <= first {
 		return
 	}
+	ready := first
+	if o.within.Start > 0 {
+		ready = max(first, r.Ready.Add(-nearby))
+	}
+	for !o.earlierFrom(r, ready) && ready > first {
+		ready = max(first, r.Ready.Add(-2*r.Ready.Sub(ready)))
+	}
+}
+
+// earlierFrom offers the earliest end from a time on, and reports whether there is one.
+func (o *offering) earlierFrom(r *berth.Request, ready berth.Time) bool {
 	sooner := *r
-	sooner.Ready = o.state.Now()
+	sooner.Ready = ready
 	sooner.Arrival = min(sooner.Arrival, sooner.Ready)
 	var best offer
 	for i := range o.pools {
@@ -210,6 +229,7 @@ func (o *offering) earlier(r *berth.Request) {
 	if best.pool != nil {
 		o.add(Earlier, &sooner, []berth.Allotment{best.allotment()})
 	}
+	return best.pool != nil
 }
 
 // fewer offers the most PEs that are free for the whole duration.
