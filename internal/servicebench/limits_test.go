@@ -25,7 +25,7 @@ func limitsOf(names ...policy.LimitName) (l policy.Limits) {
 		value := int64(1) << 40
 		switch name {
 		case policy.LimitShare:
-			value = 1000
+			value = 999 // of 1000, which is no limit
 		case policy.LimitActive, policy.LimitReservations:
 			value = 1 << 30
 		}
