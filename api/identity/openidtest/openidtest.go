@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -84,6 +85,8 @@ type Options struct {
 	Bare bool
 	// Lasts is how long tokens are good; 0 is an hour.
 	Lasts time.Duration
+	// Port is where it listens on this machine; 0 is a free one.
+	Port int
 }
 
 // Start starts a provider that ends with the test.
@@ -117,6 +120,15 @@ func Open(o Options, users ...User) (p *Provider, end func(), err error) {
 		return nil, nil, err
 	}
 	server := httptest.NewUnstartedServer(p)
+	if o.Port != 0 {
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port)))
+		if err != nil {
+			server.Close()
+			return nil, nil, err
+		}
+		_ = server.Listener.Close() // on which nothing has been accepted
+		server.Listener = listener
+	}
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	if err != nil {
 		return nil, nil, err
