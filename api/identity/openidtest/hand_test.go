@@ -2,8 +2,11 @@ package openidtest_test
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
+	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"testing"
@@ -34,6 +37,38 @@ func TestProviderForLoginsByHand(t *testing.T) {
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&says); err != nil || says.Issuer != p.URL || says.Device == "" {
 		t.Fatalf("%+v, %v", says, err)
+	}
+	post := func(to string, form url.Values) (status int, body []byte) {
+		t.Helper()
+		answer, err := http.PostForm(to, form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err = io.ReadAll(answer.Body)
+		if err := errors.Join(err, answer.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, body
+	}
+	var device struct {
+		Code string `json:"user_code"`
+		Page string `json:"verification_uri"`
+	}
+	if status, body := post(says.Device, url.Values{"client_id": {openidtest.Public}, "scope": {"openid"}}); status != http.StatusOK || json.Unmarshal(body, &device) != nil || device.Page != p.URL+"/device" {
+		t.Fatalf("%d, %s", status, body)
+	}
+	for _, c := range []struct {
+		code, user, password string
+		want                 int
+	}{
+		{device.Code, "alice", "wrong", http.StatusForbidden},
+		{device.Code, "mallory", openidtest.Password, http.StatusForbidden},
+		{"QQQQ-QQQQ", "alice", openidtest.Password, http.StatusNotFound},
+		{device.Code, "alice", openidtest.Password, http.StatusOK},
+	} {
+		if status, body := post(device.Page, url.Values{"user_code": {c.code}, "user": {c.user}, "password": {c.password}}); status != c.want {
+			t.Errorf("%+v: %d, %s", c, status, body)
+		}
 	}
 	if *port == 0 {
 		return

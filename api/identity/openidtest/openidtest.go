@@ -223,9 +223,32 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		back := op.AuthCallbackURL(p.op)(op.ContextWithIssuer(r.Context(), p.URL), id)
 		http.Redirect(w, r, back, http.StatusFound)
+	case r.URL.Path == "/device":
+		p.device(w, r)
 	default:
 		p.op.ServeHTTP(w, r)
 	}
+}
+
+// device is the page on which a user lets a device in by the code that it shows.
+func (p *Provider) device(w http.ResponseWriter, r *http.Request) {
+	code, name := r.FormValue("user_code"), r.FormValue("user")
+	if r.Method != http.MethodPost {
+		_, _ = fmt.Fprintf(w, `<!doctype html><form method="post">Code <input name="user_code" value="%s"> user <input name="user"> password <input name="password" type="password"><button>Let it in</button></form>`, html.EscapeString(code))
+		return
+	}
+	p.mu.Lock()
+	_, known := p.users[name]
+	p.mu.Unlock()
+	if !known || r.FormValue("password") != Password {
+		http.Error(w, "no such user, or another password", http.StatusForbidden)
+		return
+	}
+	if err := p.Approve(code, name); err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	_, _ = fmt.Fprintln(w, "the device is let in")
 }
 
 // LogIn goes with a client to an address of the provider to which the service has sent a browser, logs a user
