@@ -3,7 +3,7 @@
 # .tools. A change of version is a change of folder name, so nothing goes stale.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help packages try-packages build web web-dev cross run demo pictures simulate test race slurms test-long flood fuzz bench bench-all bench-calendar bench-sim bench-workflow bench-service bench-web mutants lint vulncheck fmt docs clean
+.PHONY: help packages try-packages build web web-dev cross run demo pictures screens simulate test race slurms test-long flood fuzz bench bench-all bench-calendar bench-sim bench-workflow bench-service bench-web mutants lint vulncheck fmt docs clean
 
 GOLANGCI_LINT := .tools/github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0/golangci-lint
 DEADCODE      := .tools/golang.org/x/tools/cmd/deadcode@v0.52.0/deadcode
@@ -62,6 +62,10 @@ demo: build ## the service in front of a simulated site of 1,000 nodes under a l
 
 pictures: build ## make the pictures of the pages in docs anew (needs Chromium)
 	BERTH_REQUIRE=browser go test -count=1 ./internal/demo -run Picture -demo.pictures $(CURDIR)/docs -demo.berth $(CURDIR)/bin/berth
+
+screens: ## leave pictures of every page, theme, role and state in out/screens, to be looked at (needs Chromium and npm)
+	@mkdir -p out/screens
+	BERTH_REQUIRE=browser,node go test -count=1 ./cmd/berth -run 'TestAxeFindsNothing|TestPagesFitAPhone' -args -shots $(CURDIR)/out/screens -shots.whole
 
 simulate: build ## replay a small log under every policy and draw the schedules
 	@mkdir -p out

@@ -190,14 +190,33 @@ func (q *quay) load() {
 	q.reserve("alice", "record", "alice-record", 16, 30_000, 20_000, 0)
 }
 
-var wide = browser.Size{Width: 1440, Height: 1000}
+var (
+	wide  = browser.Size{Width: 1440, Height: 1000}
+	phone = browser.Size{Width: 390, Height: 844}
+)
 
 // shots is where the tests leave pictures of what they saw.
 var shots = flag.String("shots", os.Getenv("BERTH_SHOTS"), "the `folder` in which to leave pictures of what tests of pages saw")
 
+// shotsWhole has pictures show the whole of each page, and beside it how it is on a phone.
+var shotsWhole = flag.Bool("shots.whole", false, "with -shots: leave a picture of the whole page, and one as wide as a phone")
+
 func shot(p *browser.Page, name string) {
-	if *shots != "" {
+	if *shots == "" {
+		return
+	}
+	if !*shotsWhole {
 		p.Shot(filepath.Join(*shots, name+".png"))
+		return
+	}
+	was := p.Size()
+	p.ShotWhole(filepath.Join(*shots, name+".png"), 2400)
+	if was.Width > phone.Width {
+		p.Resize(phone)
+		p.Eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))`)
+		p.ShotWhole(filepath.Join(*shots, name+"-phone.png"), 4000)
+		p.Resize(was)
+		p.Eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`)
 	}
 }
 

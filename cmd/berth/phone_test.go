@@ -44,7 +44,7 @@ func TestPagesFitAPhone(t *testing.T) {
 		}
 		for _, dark := range []bool{false, true} {
 			scheme := map[bool]string{false: "light", true: "dark"}[dark]
-			p := b.Open(browser.Size{Width: 390, Height: 844})
+			p := b.Open(phone)
 			p.Dark(dark)
 			look := func(name string) {
 				t.Helper()

@@ -177,6 +177,7 @@ type Page struct {
 	loaded  chan struct{}
 
 	dark, paper bool // what the page is to believe
+	size        Size
 
 	traced    []traceEvent
 	tracedAll chan struct{}
@@ -220,9 +221,19 @@ func (b *Browser) tab(size Size, in string) *Page {
 	}
 	p.must("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil) // frames are drawn in the windows behind too
 	p.Dark(false)
-	p.must("Emulation.setDeviceMetricsOverride", map[string]any{"width": size.Width, "height": size.Height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	p.Resize(size)
 	return p
 }
+
+// Resize gives the window of a page another size.
+func (p *Page) Resize(size Size) {
+	p.t.Helper()
+	p.must("Emulation.setDeviceMetricsOverride", map[string]any{"width": size.Width, "height": size.Height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	p.size = size
+}
+
+// Size returns the size of a page's window.
+func (p *Page) Size() Size { return p.size }
 
 func (b *Browser) must(session, method string, params, into any) {
 	b.t.Helper()
@@ -473,6 +484,14 @@ func named(name string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll('button, a, input')].find((e) => (e.getAttribute('aria-label') || e.innerText || e.labels?.[0]?.innerText || '').trim() === %q)`, name)
 }
 
+// Choose gives a field for files one of this machine, as a person does who chooses it.
+func (p *Page) Choose(selector, path string) {
+	p.t.Helper()
+	var found struct{ Result struct{ ObjectID string } }
+	p.must("Runtime.evaluate", map[string]any{"expression": fmt.Sprintf("document.querySelector(%q)", selector)}, &found)
+	p.must("DOM.setFileInputFiles", map[string]any{"files": []string{path}, "objectId": found.Result.ObjectID}, nil)
+}
+
 // TakeAnyCertificate has the page take certificates of authorities that the machine does not know.
 func (p *Page) TakeAnyCertificate() {
 	p.t.Helper()
@@ -515,6 +534,25 @@ func (p *Page) Shot(path string) []byte {
 		p.t.Fatal(err)
 	}
 	return data
+}
+
+// ShotWhole writes a picture of a page to a file, with what is below the window, down to a height.
+func (p *Page) ShotWhole(path string, most int) {
+	p.t.Helper()
+	var shape struct {
+		CSSContentSize struct{ Width, Height float64 }
+	}
+	p.must("Page.getLayoutMetrics", nil, &shape)
+	clip := map[string]any{"x": 0, "y": 0, "width": p.size.Width, "height": min(max(int(shape.CSSContentSize.Height), p.size.Height), most), "scale": 1}
+	var shot struct{ Data string }
+	p.must("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true, "clip": clip}, &shot)
+	data, err := base64.StdEncoding.DecodeString(shot.Data)
+	if err == nil {
+		err = os.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // Close closes the tab.
