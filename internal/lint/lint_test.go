@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -85,6 +86,39 @@ func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 			}))
 		}
 	}
+}
+
+// TestTestsInDocumentsExist holds documents to the names that tests have; decisions and the changelog are as they were written.
+func TestTestsInDocumentsExist(t *testing.T) {
+	declared := map[string]bool{}
+	for _, name := range tracked(t) {
+		if strings.HasSuffix(name, "_test.go") {
+			for _, m := range testDeclared.FindAllSubmatch(read(t, name), -1) {
+				declared[string(m[1])] = true
+			}
+		}
+	}
+	for _, name := range tracked(t) {
+		if path.Ext(name) == ".md" && !strings.HasPrefix(name, "docs/adr/") && name != "CHANGELOG.md" {
+			report(t, testNameFaults(name, string(read(t, name)), declared))
+		}
+	}
+}
+
+var (
+	testDeclared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Z]\w*)\(`)
+	testNamed    = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w*)`")
+)
+
+// testNameFaults reports the tests that a document names and that are not declared.
+func testNameFaults(name, text string, declared map[string]bool) []string {
+	var faults []string
+	for _, m := range testNamed.FindAllStringSubmatch(text, -1) {
+		if !declared[m[1]] {
+			faults = append(faults, fmt.Sprintf("%s: no test is called %s", name, m[1]))
+		}
+	}
+	return faults
 }
 
 // modulePath is a module that go.mod requires.

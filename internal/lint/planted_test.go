@@ -167,3 +167,7 @@ func expect(t *testing.T, got []string, want ...string) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+func TestTestNameRuleSeesPlantedFaults(t *testing.T) {
+	expect(t, testNameFaults("x.md", "`TestA`, `TestGone` and `FuzzGone`; Testing is no name.", map[string]bool{"TestA": true}), "x.md: no test is called TestGone", "x.md: no test is called FuzzGone")
+}
