@@ -85,7 +85,10 @@ func (a *app) read(path string, o workload.Options) (*workload.Workload, error) 
 // scene says in a few words what is simulated, on which machine.
 func scene(s *scenario.Scenario) string {
 	text := fmt.Sprintf("%s on %d PEs", s.Name, s.PEs)
-	if s.Sites > 0 {
+	switch {
+	case s.Sites == 1:
+		text += " of 1 site"
+	case s.Sites > 1:
 		text += fmt.Sprintf(" of %d sites", s.Sites)
 	}
 	return text

@@ -73,8 +73,8 @@ export async function post<T>(path: string, body: string, how: { signal?: AbortS
 }
 
 /** sendFile sends a file as it is. */
-export async function sendFile<T>(path: string, file: File): Promise<T> {
-  return (await send(path, { method: 'POST', headers: { 'Content-Type': 'application/octet-stream' }, body: file })).json() as Promise<T>;
+export async function sendFile<T>(path: string, file: Blob, signal: AbortSignal): Promise<T> {
+  return (await send(path, { method: 'POST', headers: { 'Content-Type': 'application/octet-stream' }, body: file, signal })).json() as Promise<T>;
 }
 
 /** act sends what changes something, to the version that was seen. What has no answer returns null. */

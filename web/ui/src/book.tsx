@@ -9,7 +9,7 @@ import { useLive, usePool } from './harbour.js';
 import type { Theme } from './palette.js';
 import type { SeriesAnswer } from './recur.js';
 import { readRepeat, type RepeatForm, usualRepeat } from './repeat.js';
-import { Trouble, usualZone, Waiting } from './parts.js';
+import { Line, Trouble, usualZone, Waiting } from './parts.js';
 import { said as startSaid, lanesOf, type Lane, type Refusal, refused, type Starts, stretchAt, why } from './starts.js';
 import { text } from './text.js';
 
@@ -225,7 +225,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
             <TextInput label={text.book.qos} autoComplete="off" value={form.qos} onChange={(e) => change({ qos: e.currentTarget.value })} error={badWord.qos && text.book.badWord(qos)} />
           </Group>
           <Button type="submit" loading={busy} disabled={!what}>{!repeats ? text.book.promise : repetition?.hold ? text.book.holdAll : text.book.promiseAll}</Button>
-          {command && <Text size="xs" c="dimmed">As a command: <code className="named">{command}</code></Text>}
+          {command && <Text size="xs" c="dimmed">As a command: <Line of={command} /></Text>}
         </Stack>
       </Grid.Col>
       <Grid.Col span={{ base: 12, md: 8, lg: 9 }}>
@@ -261,7 +261,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
               {alternatives.map((o) => {
                 const end = Date.parse(o.end) / 1000;
                 return (
-                  <Paper key={`${o.difference} ${o.site}`} withBorder p="xs" component="li" maw={290}>
+                  <Paper key={`${o.difference} ${o.site}`} withBorder p="xs" component="li" className="offer">
                     <Text fw={600} size="sm">{text.book.differences[o.difference] ?? o.difference}</Text>
                     <Text size="sm" className="named">{text.pes(o.npe)} at {o.site}, {o.pool}</Text>
                     <Text size="sm">{spell(o)}</Text>

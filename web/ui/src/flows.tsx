@@ -188,7 +188,7 @@ function Lanes({ f, zone, clock }: { f: Flow; zone: string; clock: number }) {
   const span = (a?: string, b?: string) => (a && b ? `${time(at(a), zone)} to ${time(at(b), zone)}` : '–');
   return (
     <div className="planned">
-      <Group gap="md" component="ul" className="legend" mb={4} aria-label="Legend">
+      <Group gap="2px 16px" component="ul" className="legend" mb={4} aria-label="Legend">
         {([['plan', w.plannedAt], ['critical', words.workflow.critical], ['own', words.workflow.others2], ['failed', 'failed']] as const).map(([c, name]) => <Group key={c} component="li" gap={6} wrap="nowrap"><span className={`swatch ${c}`} /><Text size="xs">{name}</Text></Group>)}
       </Group>
       <div className="rows" aria-hidden="true">

@@ -9,7 +9,7 @@ import { parseTime } from './grammar.js';
 import { listen } from './live.js';
 import { useNamed, whoAt } from './names.js';
 import { fills, type Theme } from './palette.js';
-import { Trouble, Waiting } from './parts.js';
+import { Stamp, Trouble, Waiting } from './parts.js';
 import { Flag, parse, type Picture } from './picture.js';
 import { text } from './text.js';
 import { frozen, least, most, moving, normal, readView, writeView, type View } from './view.js';
@@ -488,7 +488,7 @@ const Legend = memo(function Legend({ theme }: { theme: Theme }) {
     ['Over', { background: f.promise, opacity: 0.4 }],
   ];
   return (
-    <Group gap="md" component="ul" className="legend" aria-label="Legend">
+    <Group gap="2px 16px" component="ul" className="legend" aria-label="Legend">
       {items.map(([name, style]) => (
         <Group key={name} gap={6} component="li" wrap="nowrap"><span className="swatch" style={style} /><Text size="xs">{name}</Text></Group>
       ))}
@@ -561,15 +561,15 @@ function Twin({ picture, rows, from, to, zone, mask, name, onSelect }: { picture
   if (picture.cells) return <Text size="sm">Too many bars for a table; zoom in.</Text>;
   return (
     <ScrollArea.Autosize mah={480} viewportProps={{ tabIndex: 0, 'aria-label': `Table of ${name}` }}>
-      <Table striped stickyHeader aria-label={`Table of ${name}`}>
+      <Table striped stickyHeader className="list bars" aria-label={`Table of ${name}`}>
         <Table.Thead><Table.Tr><Table.Th>What</Table.Th><Table.Th>PEs</Table.Th><Table.Th>Begins ({zone})</Table.Th><Table.Th>Ends</Table.Th><Table.Th>Length</Table.Th><Table.Th><span className="unseen">Details</span></Table.Th></Table.Tr></Table.Thead>
         <Table.Tbody>
           {list.slice(0, tableRows).map((i) => (
             <Table.Tr key={i}>
               <Table.Td>{capital(about(picture, i, zone, rows).split(', ')[0]!)}{picture.flags[i]! & Flag.held ? ', held' : ''}{picture.flags[i]! & Flag.over ? ', over' : ''}</Table.Td>
-              <Table.Td>{picture.size[i]} ({about(picture, i, zone, rows).split(', ')[2]})</Table.Td>
-              <Table.Td>{begins(picture, i, zone)}</Table.Td>
-              <Table.Td>{picture.flags[i]! & Flag.openEnd ? 'unknown' : time(picture.t0 + picture.start[i]! + picture.length[i]!, zone)}</Table.Td>
+              <Table.Td className="whole">{picture.size[i]} ({about(picture, i, zone, rows).split(', ')[2]})</Table.Td>
+              <Table.Td><Stamp of={begins(picture, i, zone)} /></Table.Td>
+              <Table.Td><Stamp of={picture.flags[i]! & Flag.openEnd ? 'unknown' : time(picture.t0 + picture.start[i]! + picture.length[i]!, zone)} /></Table.Td>
               <Table.Td>{picture.flags[i]! & (Flag.openStart | Flag.openEnd) ? '' : length(picture.length[i]!)}</Table.Td>
               <Table.Td><Button size="compact-xs" variant="default" onClick={() => onSelect(picture.number[i]!)}>Details</Button></Table.Td>
             </Table.Tr>

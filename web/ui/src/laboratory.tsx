@@ -6,6 +6,7 @@ import { baselines, bodyOf, combinations, others, over, passes, placements, runs
 import { useChanges, useGot } from './follow.js';
 import { parseTime, stampOf } from './grammar.js';
 import { at } from './life.js';
+import { headOf, isText, pack } from './pack.js';
 import { Command, State, Trouble, usualZone, Waiting } from './parts.js';
 import { words } from './words.js';
 
@@ -49,10 +50,10 @@ export default function Laboratory({ me, onLive, onEnded }: { me: Me; onLive: (l
       {!lab.value && !lab.failure && <Waiting height={320} />}
       {lab.value && (
         <Grid gap="md">
-          <Grid.Col span={{ base: 12, lg: 5 }}>
+          <Grid.Col span={{ base: 12, lg: 4 }}>
             <Ask me={me} zone={zone} lab={lab.value} busy={list.some((c) => c.user === me.user && !over(c))} onEnded={onEnded} onChange={again} onStarted={(c) => { again(); pick(c.id); setBegun(c.id); }} />
           </Grid.Col>
-          <Grid.Col span={{ base: 12, lg: 7 }}>
+          <Grid.Col span={{ base: 12, lg: 8 }}>
             <Stack gap="md">
               <Made me={me} zone={zone} list={list} shown={shown?.id ?? ''} kept={lab.value.kept_seconds} onPick={pick} />
               {picked !== '' && !shown && <Alert color="gray" data-testid="gone">{w.gone}</Alert>}
@@ -68,7 +69,10 @@ export default function Laboratory({ me, onLive, onEnded }: { me: Me; onLive: (l
 /** Ask is what is to be compared. */
 function Ask({ me, zone, lab, busy, onEnded, onChange, onStarted }: { me: Me; zone: string; lab: Lab; busy: boolean; onEnded: () => void; onChange: () => void; onStarted: (c: Comparison) => void }) {
   const [form, setForm] = useState<Form>(usual);
-  const [sending, setSending] = useState('');
+  const [sending, setSending] = useState<{ name: string; read: number; of: number } | null>(null); // of is 0 once nothing is left to be compressed
+  const abort = useRef<AbortController>(null);
+  const forget = useRef<() => void>(null); // so that the same file can be chosen again
+  useEffect(() => () => abort.current?.abort(), []); // a page that is left sends nothing more
   const [bad, setBad] = useState('');
   const [over, setOver] = useState(false);
   const [asking, setAsking] = useState(false);
@@ -85,21 +89,37 @@ function Ask({ me, zone, lab, busy, onEnded, onChange, onStarted }: { me: Me; zo
     setBad('');
     setFailure(null);
     set({ past: false });
-    if (file.size > lab.max_bytes) {
-      setBad(w.large(size(file.size), size(lab.max_bytes)));
-      return;
-    }
-    setSending(file.name);
+    abort.current?.abort();
+    const ours = new AbortController();
+    abort.current = ours;
     try {
-      const sent = await sendFile<Log>(`v1/lab/logs?name=${encodeURIComponent(file.name)}`, file);
+      const { packed, head } = await headOf(file);
+      if (!isText(head)) return setBad(w.notLog(file.name));
+      if (packed && file.size > lab.max_bytes) return setBad(w.large(size(file.size), size(lab.max_bytes)));
+      let [name, body]: [string, Blob] = [file.name, file];
+      if (file.size > lab.max_bytes) {
+        let told = 0; // a file has ten thousands of pieces
+        const came = await pack(file, lab.max_bytes, ours.signal, (read) => {
+          if (read - told < 4e6 || ours.signal.aborted) return;
+          told = read;
+          setSending({ name, read, of: file.size });
+        });
+        if ('read' in came) return setBad(w.stillLarge(size(file.size), size(lab.max_bytes), size(came.read)));
+        [name, body] = [name + '.gz', came.blob];
+      }
+      setSending({ name, read: 0, of: 0 });
+      const sent = await sendFile<Log>(`v1/lab/logs?name=${encodeURIComponent(name)}`, body, ours.signal);
       set({ past: false, log: sent.id });
       onChange();
     } catch (e) {
+      if (ours.signal.aborted) return;
+      if (e instanceof DOMException) return setBad(w.unreadable(file.name)); // it is gone, or a folder
       const failed = failureOf(e);
       if (failed.problem.status === 401) onEnded();
       setFailure(failed);
+    } finally {
+      if (abort.current === ours) setSending(null);
     }
-    setSending('');
   };
   const start = async (e: React.FormEvent) => {
     e.preventDefault();
@@ -143,11 +163,20 @@ function Ask({ me, zone, lab, busy, onEnded, onChange, onStarted }: { me: Me; zo
           <>
             <Group gap="xs" align="end">
               {lab.logs.length > 0 && <Select size="xs" label={w.sent} style={{ flex: 1, minWidth: 180 }} data={lab.logs.map((l) => ({ value: l.id, label: `${l.name} (${size(l.bytes)})` })).reverse()} value={log} onChange={(v) => v && set({ log: v })} allowDeselect={false} />}
-              <FileButton accept=".swf,.gz,.jsonl,.jdl,.sacct,.txt,.csv" onChange={(file) => file && void take(file)}>{(p) => <Button {...p} size="compact-sm" variant="default" loading={sending !== ''}>{w.choose}</Button>}</FileButton>
+              <FileButton resetRef={forget} accept=".swf,.gz,.jsonl,.jdl,.sacct,.txt,.csv" onChange={(file) => { if (file) void take(file); forget.current?.(); }}>{(p) => <Button {...p} size="compact-sm" variant="default" loading={sending !== null}>{w.choose}</Button>}</FileButton>
               <Text size="sm" c="dimmed" visibleFrom="sm">{w.drop}</Text>
             </Group>
-            {sending !== '' && <Text size="sm" role="status" className="named">{w.sending(sending)}</Text>}
-            {lab.logs.length === 0 && sending === '' && <Text size="sm" c="dimmed">{w.forms}</Text>}
+            {sending && (
+              <div data-testid="sending">
+                {sending.of > 0 && <Progress value={(100 * sending.read) / sending.of} aria-label={w.progress} size="lg" mb={4} />}
+                <Group gap="xs" justify="space-between">
+                  <Text size="sm" className="named">{sending.of > 0 ? w.packing(sending.name, size(sending.read), size(sending.of)) : w.sending(sending.name)}</Text>
+                  <Button size="compact-sm" variant="default" onClick={() => { abort.current?.abort(); setSending(null); }}>{w.stop}</Button>
+                </Group>
+                <span className="unseen" role="status">{sending.of > 0 ? w.compresses(sending.name) : w.sending(sending.name)}</span>
+              </div>
+            )}
+            {lab.logs.length === 0 && !sending && <Text size="sm" c="dimmed">{w.forms}</Text>}
             <Group gap="sm" align="start" grow>
               <TextInput size="xs" label={w.pes} description={w.pesAbout} value={f.pes} onChange={(e) => set({ pes: e.currentTarget.value })} error={fault('pes')} inputMode="numeric" inputWrapperOrder={['label', 'input', 'description', 'error']} />
               <TextInput size="xs" label={w.jobs} description={w.jobsAbout} value={f.jobs} onChange={(e) => set({ jobs: e.currentTarget.value })} error={fault('jobs')} inputMode="numeric" inputWrapperOrder={['label', 'input', 'description', 'error']} />

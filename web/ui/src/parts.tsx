@@ -31,7 +31,10 @@ export function usePaper(): boolean {
 }
 
 /** Stamp is a time or a period that breaks between its date and its hours alone, and not at the dashes of a date. */
-export const Stamp = ({ of }: { of: string }) => <span className="stamp">{of.split(' ').map((word, i) => <Fragment key={i}>{i > 0 && ' '}<span>{word}</span></Fragment>)}</span>;
+export const Stamp = ({ of }: { of: string }) => <span className="stamp">{of.split(/(?<=\d{4}-\d\d-\d\d) |(?<= –) (?=[A-Z])/).map((piece, i) => <Fragment key={i}>{i > 0 && ' '}<span>{piece}</span></Fragment>)}</span>;
+
+/** Line is a command; a line of the page breaks between its words, and not behind the dashes of a flag. */
+export const Line = ({ of }: { of: string }) => (of.length > 1500 ? <code className="named brief-code">{of}</code> : <code className="named words">{of.split(/(?<= )(?=--)/).map((piece, i) => (piece.startsWith('--') ? <Fragment key={i}><span>--{piece.match(/^--([^= ]{0,24}=?)/)![1]}</span>{piece.slice(piece.match(/^--[^= ]{0,24}=?/)![0].length)}</Fragment> : piece))}</code>);
 
 interface Told { by: string; what: string; again: () => void }
 const Board = createContext<{ told: Told[]; tell: (t: Told) => () => void } | null>(null);
@@ -71,7 +74,7 @@ export function Trouble({ failure, seen, zone, again }: { failure: Failure | nul
 export function Command({ line, label = 'As a command' }: { line: string; label?: string }) {
   return (
     <Group gap={6} wrap="nowrap" align="start">
-      <Text size="sm" style={{ minWidth: 0 }}><span className="faint">{label}:</span> <code className={line.length > 1500 ? 'named brief-code' : 'named'}>{line}</code></Text>
+      <Text size="sm" style={{ minWidth: 0 }}><span className="faint">{label}:</span> <Line of={line} /></Text>
       <CopyButton value={line}>
         {({ copied, copy }) => <Button size="compact-xs" variant="default" style={{ flexShrink: 0 }} aria-label={`Copy: ${line}`} onClick={copy}>{copied ? 'Copied' : 'Copy'}</Button>}
       </CopyButton>

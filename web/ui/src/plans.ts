@@ -66,8 +66,20 @@ export function holdLasts(plan: Plan | null, now: number): number {
   return Math.max(0, Math.min(halfAnHour, ...ends));
 }
 
-/** read returns the text of a file, which may be packed. */
-export async function read(file: File): Promise<string> {
-  if (!file.name.endsWith('.gz')) return file.text();
-  return new Response(file.stream().pipeThrough(new DecompressionStream('gzip') as unknown as ReadableWritablePair<Uint8Array, Uint8Array>)).text();
+/** read returns the text of a file, which may be packed, or null where that is longer than most bytes: a small file may unfold to a very large one. */
+export async function read(file: File, most: number): Promise<string | null> {
+  if (!file.name.endsWith('.gz')) return file.size > most ? null : file.text();
+  const reader = file.stream().pipeThrough(new DecompressionStream('gzip')).getReader();
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return new Blob(pieces).text();
+    bytes += value.length;
+    if (bytes > most) {
+      await reader.cancel();
+      return null;
+    }
+    pieces.push(value);
+  }
 }

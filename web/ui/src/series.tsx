@@ -20,7 +20,7 @@ interface OccurrencesProps { series: Series; zone: string; acts?: (o: Occurrence
 function Occurrences({ series, zone, acts, offers }: OccurrencesProps) {
   return (
     <Table aria-label={w.occurrences} verticalSpacing={5} className="list" data-testid="occurrences">
-      <Table.Thead><Table.Tr><Table.Th ta="right" w={36}>No.</Table.Th><Table.Th>State</Table.Th><Table.Th>When and where</Table.Th></Table.Tr></Table.Thead>
+      <Table.Thead><Table.Tr><Table.Th ta="right" className="whole">No.</Table.Th><Table.Th>State</Table.Th><Table.Th>When and where</Table.Th></Table.Tr></Table.Thead>
       <Table.Tbody>
         {(series.occurrences ?? []).map((o) => (
           <Table.Tr key={o.number} data-number={o.number}>

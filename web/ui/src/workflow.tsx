@@ -43,6 +43,7 @@ export default function Workflow({ me, onLive, onEnded }: { me: Me; onLive: (liv
   const chosen = pools.find((p) => p.value === place) ?? pools[0];
   const [file, setFile] = useState<Read | null>(null);
   const [bad, setBad] = useState('');
+  const forget = useRef<() => void>(null); // so that the same file can be chosen again
   const [over, setOver] = useState(false);
   const [alpha, setAlpha] = useState('0.1');
   const [every, setEvery] = useState(false);
@@ -63,7 +64,9 @@ export default function Workflow({ me, onLive, onEnded }: { me: Me; onLive: (liv
       return;
     }
     try {
-      const whole: unknown = JSON.parse(await read(f));
+      const content = await read(f, largest);
+      if (content === null) return setBad(w.unfolds);
+      const whole: unknown = JSON.parse(content);
       const doc = slim(whole);
       if (doc) setFile({ name: f.name, doc, commands: commandsOf(whole) });
       else setBad(w.notFlow);
@@ -150,7 +153,7 @@ export default function Workflow({ me, onLive, onEnded }: { me: Me; onLive: (liv
             <div>
               <Text size="sm" fw={500}>{file ? <span className="named">{file.name}</span> : w.file}</Text>
               <Group gap="xs" mt={4}>
-                <FileButton accept=".json,.gz,application/json" onChange={(f) => f && void take(f)}>{(p) => <Button {...p} size="compact-sm">{w.choose}</Button>}</FileButton>
+                <FileButton resetRef={forget} accept=".json,.gz,application/json" onChange={(f) => { if (f) void take(f); forget.current?.(); }}>{(p) => <Button {...p} size="compact-sm">{w.choose}</Button>}</FileButton>
                 <Button size="compact-sm" variant="default" onClick={() => { setBad(''); setFile({ name: 'example.json', doc: example, commands: new Map() }); }}>{w.example}</Button>
                 <Text size="sm" c="dimmed" visibleFrom="sm">{w.drop}</Text>
               </Group>
