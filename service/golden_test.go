@@ -543,7 +543,7 @@ func (w *goldenWriter) task(stage site.Stage, what string) {
 	other := task
 	other.ID = "6"
 	rec, _ := w.core.seeTasks(w.now, &taskLook{site: "managed", events: []taskEvent{
-		{reservation: w.id(), task: task, what: what}, {reservation: w.id(), task: other, gone: what == TaskEnded},
+		{reservation: w.id(), task: task, what: what, pes: 3}, {reservation: w.id(), task: other, gone: what == TaskEnded},
 	}})
 	w.append(rec)
 }

@@ -75,11 +75,11 @@ func (u *usage) task(at berth.Time, where string, e *taskEvent) {
 	was, is := u.running[key]
 	switch {
 	case e.what == TaskStarted:
-		u.running[key] = runs{e.reservation, e.task.Start, u.size(where, &e.task.Job)}
+		u.running[key] = runs{e.reservation, e.task.Start, e.pes}
 		return
 	case e.what == TaskEnded:
-		if n := u.size(where, &e.task.Job); n > 0 || !is {
-			was = runs{e.reservation, e.task.Start, n}
+		if e.pes > 0 || !is {
+			was = runs{e.reservation, e.task.Start, e.pes}
 		}
 		u.ran(was, e.task.End)
 	case is && e.task.Stage == site.Waiting: // again
@@ -165,13 +165,9 @@ func isBroken(kind change.Kind) bool {
 	return kind == change.Lost || kind == change.Failed || kind == change.Rejected
 }
 
-// pesOf returns how many PEs of a site a job holds or held: its nodes, each counted for every job on it, or its cores.
-func (h *Host) pesOf(where string, j *site.Job) berth.Count {
-	k := h.sites[where]
-	switch {
-	case k == nil: // it is no longer managed
-		return 0
-	case k.ground.Load().layout.Unit() == site.UnitCore:
+// pesOf returns how many PEs of the site a job holds or held: its nodes, each counted for every job on it, or its cores.
+func (k *keeper) pesOf(j *site.Job) berth.Count {
+	if k.ground.Load().layout.Unit() == site.UnitCore {
 		return j.Cores
 	}
 	return berth.Count(len(j.Shares))

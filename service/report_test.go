@@ -17,7 +17,6 @@ func TestWhatBecameOfPromises(t *testing.T) {
 	u.shadowed, u.config = func(*berth.Request) bool { return false }, &engine.Config{}
 	u.known = func(string) *berth.Reservation { return nil }
 	u.managed = func(site string) bool { return site == "lab" }
-	u.size = func(_ string, j *site.Job) berth.Count { return berth.Count(len(j.Shares)) }
 	at := func(now berth.Time, c change.Change) {
 		u.note(&change.Change{Kind: change.Advanced, Now: now})
 		u.note(&c)
@@ -34,8 +33,12 @@ func TestWhatBecameOfPromises(t *testing.T) {
 		u.follow(&past{at: now, in: input{delivery: &delivery{site: "lab", news: []delivered{{id, generation}}}}})
 	}
 	task := func(now berth.Time, id, what string, job site.Job, stage site.Stage) {
-		event := taskEvent{reservation: id, what: what, task: Task{Site: "lab", Report: site.Report{Job: job, Stage: stage}}}
-		u.follow(&past{at: now, in: input{tasks: &taskLook{site: "lab", events: []taskEvent{event}}}})
+		event := taskEvent{reservation: id, what: what, task: Task{Site: "lab", Report: site.Report{Job: job, Stage: stage}}, pes: berth.Count(len(job.Shares))}
+		in, err := parseInput(appendTasks(nil, &taskLook{site: "lab", events: []taskEvent{event}}), nil) // as a record has it
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.follow(&past{at: now, in: in})
 	}
 	nodes := make([]site.Share, 2)
 

@@ -26,7 +26,8 @@ type taskEvent struct {
 	what        string // TaskStarted, TaskEnded, TaskLeft or SiteChanged; empty if it is not told
 	// gone says that the site lists the task no more, or that it waits again.
 	gone    bool
-	trouble string // of TaskLeft and SiteChanged, which have no task
+	trouble string      // of TaskLeft and SiteChanged, which have no task
+	pes     berth.Count // that the task holds or held, in the PEs of its site; 0 is unknown
 	// listed says that it ended and that the look lists it so. No record has it.
 	listed bool
 }
@@ -283,6 +284,9 @@ const tasksAtOnce = 1000
 // tellTasks tells what a look at a site shows of the tasks of its reservations.
 func (h *Host) tellTasks(k *keeper, state *site.State) {
 	events := h.core.newTasks(k.name, state, k.lastKnown(state.At), func(j *site.Job) string { return h.ownerOf(k, state, site.Name(j.Reservation)) })
+	for i := range events {
+		events[i].pes = k.pesOf(&events[i].task.Job)
+	}
 	for some := range slices.Chunk(events, tasksAtOnce) {
 		h.recordTasks(&taskLook{site: k.name, events: some})
 	}
@@ -339,6 +343,7 @@ func (l *taskLook) code(c *wire.Coder) {
 		wire.Name(c, 3, &e.what)
 		wire.Bool(c, 4, &e.gone)
 		wire.String(c, 5, &e.trouble)
+		wire.Int(c, 6, &e.pes)
 		if c.End(); c.Reading() {
 			e.task.Site = l.site
 		}

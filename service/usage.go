@@ -13,7 +13,6 @@ import (
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
 	"github.com/berth-hpc/berth/policy"
-	"github.com/berth-hpc/berth/site"
 )
 
 // Used is what the reservations of a user come to that name an account, or none, and start in a month.
@@ -98,7 +97,7 @@ func (h *Host) usedSince(ctx context.Context, u *usage, number uint64) (looked i
 		}
 		return nil
 	}
-	u.shadowed, u.size, u.config = h.shadowed, h.pesOf, cmp.Or(u.config, m.config)
+	u.shadowed, u.config = h.shadowed, cmp.Or(u.config, m.config)
 	u.managed = func(site string) bool { return h.sites[site] != nil }
 	var decoder record.Decoder
 	for rec, err := range h.options.Journal.Read(ctx, number) {
@@ -155,7 +154,6 @@ type usage struct {
 	shadowed func(*berth.Request) bool
 	config   *engine.Config // in force at the time
 	managed  func(site string) bool
-	size     func(site string, j *site.Job) berth.Count
 	live     map[string]*reckoned
 	over     map[string]int // parts that have ended, of several
 	used     map[Used]*Used // by user, account and month alone
