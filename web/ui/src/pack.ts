@@ -23,14 +23,20 @@ export async function headOf(file: Blob): Promise<{ packed: boolean; head: Uint8
   }
 }
 
+/** restAfter is after how many bytes the page is given time for something else. */
+const restAfter = 4e6;
+
 /** pack compresses a file by gzip while it is read, and stops as soon as the result is larger than most bytes. told hears how much of the file is read. */
 export async function pack(file: Blob, most: number, signal: AbortSignal, told: (read: number) => void): Promise<Packed> {
-  let read = 0, large = false;
+  let read = 0, rested = 0, large = false;
   const counted = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
-    transform(piece, to) {
+    async transform(piece, to) {
       read += piece.length;
       told(read);
       to.enqueue(piece);
+      if (read - rested < restAfter) return;
+      rested = read;
+      await new Promise((go) => setTimeout(go)); // or a file that is read quickly leaves the page no time to be drawn
     },
   });
   const pieces: Uint8Array<ArrayBuffer>[] = [];
