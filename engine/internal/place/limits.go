@@ -95,6 +95,9 @@ func (f *Finder) allowances(r *berth.Request) []allowance {
 	if len(f.partitions) > 0 {
 		by.partition = r.Partition
 	}
+	if len(f.Ahead) > 0 && !by.job { // what is allowed ahead goes by the user's priority, which changes
+		return f.allowancesNow(r)
+	}
 	if list, known := f.askers[by]; known {
 		return list
 	}

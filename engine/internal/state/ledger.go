@@ -210,6 +210,9 @@ func newLedger(config *Config) ledger {
 		live: map[string]*Entry{}, of: newByHolder[*tally](), holding: newHolding(config),
 		limited: config.Limited, budgets: config.Budgets,
 	}
+	if l.holding.everyone {
+		l.tally(Everyone())
+	}
 	return l
 }
 
@@ -223,9 +226,10 @@ func (l *ledger) tally(h Holder) *tally {
 	return t
 }
 
-// tidy forgets a holder who has nothing.
+// tidy forgets a holder who has nothing. Everyone is never forgotten: they own no list, and what is promised to them counts also
+// while the only reservation is left out of their usage to be placed again.
 func (l *ledger) tidy(h Holder, t *tally) {
-	if t.usage.Reservations == 0 && len(t.owned) == 0 {
+	if h.kind != ofEveryone && t.usage.Reservations == 0 && len(t.owned) == 0 {
 		delete(l.of[h.kind], h.name)
 	}
 }
