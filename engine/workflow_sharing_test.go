@@ -400,7 +400,11 @@ func TestOffersCanBeTakenAMomentLater(t *testing.T) {
 	}
 	t.Logf("taken up to %d s later: with the lead %d, and %d refused; without %d, and %d refused", lead, taken[true], refused[true], taken[false], refused[false])
 	// By the same deadline a planner may find no plan although it did with less time: these are heuristics.
-	if 100*refused[true] > taken[true] || effort.Full() && refused[false] < 10*refused[true] || effort.Full() && refused[false] == 0 {
-		t.Errorf("%d offers with a lead are refused, %d without; want a hundredth at most, and far more", refused[true], refused[false])
+	most := taken[true] / 20 // few cases say little
+	if effort.Full() {
+		most = taken[true] / 100
+	}
+	if refused[true] > most || effort.Full() && (refused[false] < 10*refused[true] || refused[false] == 0) {
+		t.Errorf("%d offers with a lead are refused, %d without; want %d at most, and far more", refused[true], refused[false], most)
 	}
 }
