@@ -357,6 +357,18 @@ func TestLargePictures(t *testing.T) {
 	}
 }
 
+// A picture has one row for each PE up to 1,024 rows; above that each stands for two, four, … PEs.
+func TestRowsOfPicturesStandForPEs(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	for pes, want := range map[berth.Count][2]uint32{1: {1, 1}, 1024: {1024, 1}, 1025: {513, 2}, 2048: {1024, 2}, 2049: {513, 4}} {
+		w.fake.picture = &service.Picture{PEs: pes, Generation: uint64(pes), Pages: make([][]service.Bar, (pes+1023)/1024)}
+		p := readPicture(t, w.do("vera", "GET", wideView+"&most=0", "").text)
+		if got := [2]uint32{uint32(p.Height), uint32(p.Group)}; got != want {
+			t.Errorf("%d PEs are %d rows of %d PEs, want %d of %d", pes, got[0], got[1], want[0], want[1])
+		}
+	}
+}
+
 // Large answers are packed for who takes that.
 func TestLargeAnswersArePacked(t *testing.T) {
 	w := newWorld(t, api.Options{})

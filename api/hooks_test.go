@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -242,5 +243,14 @@ func TestReceiversOfUsersWithoutTokens(t *testing.T) {
 		if is := len(*received) > before; is != row.sent || row.sent != (sent.Disable == "") {
 			t.Errorf("%d: %s by %s: %+v, sent: %t", i, row.user, row.parent, sent, is)
 		}
+	}
+	m.Tokens = store
+	m.Identity.Accounts = identity.NewAccounts(func(context.Context, string) (identity.Account, bool, error) {
+		return identity.Account{}, false, errors.New("no answer")
+	})
+	before := len(*received)
+	hook := service.Hook{ID: "h", User: "alice", Form: service.WebhookForm, Parent: token.OfMachine, Sealed: m.Courier.Seal("h", &courier.Target{URL: url})}
+	if sent := m.Send(t.Context(), &hook, &service.Owed{Kind: notice.Test}); len(*received) != before || sent.Disable != "" || !strings.Contains(sent.Words, "cannot tell what its user may see") {
+		t.Errorf("while the directory of users is silent: %+v", sent)
 	}
 }

@@ -139,6 +139,26 @@ func (h *harbour) takeKeys(t *testing.T) map[string]bool {
 	return said
 }
 
+// Each endpoint that takes a key refuses one that is none, before anything else is done.
+func TestAKeyThatIsNoneIsRefusedEverywhere(t *testing.T) {
+	h := &harbour{dir: t.TempDir()}
+	h.clock.Store(int64(start))
+	h.open(t)
+	taken := h.takeKeys(t)
+	for _, must := range []string{"post /v1/requests", "post /v1/reservations/{id}/run", "delete /v1/workflows/{id}"} {
+		if !taken[must] {
+			t.Errorf("%s takes no key", must)
+		}
+	}
+	for of := range taken {
+		method, path, _ := strings.Cut(of, " ")
+		a := h.do("alice", strings.ToUpper(method), strings.ReplaceAll(path, "{id}", "x"), "{}", "Idempotency-Key", strings.Repeat("k", 300))
+		if a.Code != http.StatusUnprocessableEntity || !strings.Contains(a.text, "Idempotency-Key") {
+			t.Errorf("%s: %d %s", of, a.Code, a.text)
+		}
+	}
+}
+
 // Whatever was answered under a key is answered again, byte for byte: what was done,
 // what was refused, with its offers, and what could not be, at every endpoint, after
 // whatever happened since, and after a stop and a crash.

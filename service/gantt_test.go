@@ -172,6 +172,24 @@ func TestWhatPromisesLackIsDrawn(t *testing.T) {
 	})
 }
 
+// Each row of a picture is a node, with its PEs, whether these are its cores or it is one itself.
+func TestRowsAreNodes(t *testing.T) {
+	for _, unit := range []site.Unit{site.UnitNode, site.UnitCore} {
+		inHarbour(t, unit, func(t *testing.T, w *harbour) {
+			rows, err := w.host.Rows(t.Context(), ann.By, w.pool())
+			each := rows.PEs / 4
+			if err != nil || len(rows.Rows) != 4 || each != map[site.Unit]berth.Count{site.UnitNode: 1, site.UnitCore: 4}[unit] {
+				t.Fatalf("%+v, %v", rows, err)
+			}
+			for i, row := range rows.Rows {
+				if want := (service.Row{Name: fmt.Sprint("n", i+1), First: berth.PE(i) * berth.PE(each), PEs: each}); row != want {
+					t.Errorf("%s: row %+v, want %+v", unit, row, want)
+				}
+			}
+		})
+	}
+}
+
 // What a number stands for everybody who sees the site may ask; whose it is the owner and
 // operators alone are told.
 func TestSpansOfANumber(t *testing.T) {
