@@ -62,7 +62,7 @@ type keeper struct {
 	changed chan struct{} // of one place: other nodes were seen than those of the ground
 	looked  berth.Time    // when the state was that was last counted; of the loop
 	known   berth.Time    // when it was last known what runs there; of the loop
-	takenIn uint64        // number of the last look whose tasks were taken in; of the loop
+	takenIn uint64        // number of the last look that was taken in; of the loop
 	heard   chan struct{} // of one place: what the site announced was taken in
 	soon    time.Time     // when a look was asked for besides; of the loop
 	// last is the last state that the engine was told what is out of use in, and foreseen
@@ -335,8 +335,11 @@ func (h *Host) listen(ctx context.Context, k *keeper, changed <-chan struct{}) {
 		k.agent.Forget()
 		if state, err := k.agent.Observe(ctx); err == nil { // else the next round says so
 			_, _ = call(ctx, h, "", func(answer func(struct{}, error)) { // the error is that the service stops
-				state, _ := h.own(k, state)
-				h.learn(k, state)
+				if state, _ := h.own(k, state); k.suited && k.isFresh(state) { // else the first round takes in what there is
+					h.tellOutOfUse(k, state)
+					h.tellTasks(k, state)
+					h.reportTasks(k, state)
+				}
 				answer(struct{}{}, nil)
 			})
 		}
@@ -348,14 +351,11 @@ func (h *Host) listen(ctx context.Context, k *keeper, changed <-chan struct{}) {
 	}
 }
 
-// learn tells what a look at a site shows of tasks, unless a later look is taken in already. It is of the loop.
-func (h *Host) learn(k *keeper, state *site.State) {
-	if state.Look < k.takenIn {
-		return
-	}
-	k.takenIn = state.Look
-	h.tellTasks(k, state)
-	h.reportTasks(k, state)
+// isFresh reports whether no later look at the site is taken in already, and notes that this one is. It is of the loop.
+func (k *keeper) isFresh(state *site.State) bool {
+	fresh := state.Look >= k.takenIn
+	k.takenIn = max(k.takenIn, state.Look)
+	return fresh
 }
 
 // round looks at a site once and does what is to be done there. It says whether
@@ -404,14 +404,20 @@ func (h *Host) round(ctx context.Context, k *keeper) (again bool) {
 	var strangers []site.Booking
 	want, err := call(ctx, h, "", func(answer func(wanted, error)) {
 		state, strangers = h.own(k, state)
-		h.tellOutOfUse(k, state)
+		fresh := k.isFresh(state)
+		if fresh { // a task that went with its node is tried where that is known to be lost
+			h.tellOutOfUse(k, state)
+		}
 		h.tellUsed(k, state)
 		if !k.suited {
 			k.suited = true
 			h.suit(k)
 		}
 		h.countIdle(k, state)
-		h.learn(k, state)
+		if fresh {
+			h.tellTasks(k, state)
+			h.reportTasks(k, state)
+		}
 		h.renew(k)
 		h.proposeAgain(k)
 		want := h.wanted(k, state)

@@ -211,7 +211,7 @@ func newLedger(config *Config) ledger {
 		limited: config.Limited, budgets: config.Budgets,
 	}
 	if l.holding.everyone {
-		l.tally(Everyone())
+		l.of[ofEveryone][""] = &tally{}
 	}
 	return l
 }

@@ -141,7 +141,7 @@ function Page() {
           )}
           <Group gap="xs" wrap="nowrap">
             <Button size="compact-sm" variant="default" onClick={() => setColorScheme(shade === 'dark' ? 'light' : 'dark')}>{shade === 'dark' ? 'Light' : 'Dark'}</Button>
-            {me && <Button size="compact-sm" variant="default" className="account" aria-haspopup="dialog" aria-label={text.account(me.user, me.role)} onClick={() => setAccount(true)}><span className="account-name">{me.user}</span><span className="account-role">, {me.role}</span></Button>}
+            {me && <Button size="compact-sm" variant="default" className="account" aria-haspopup="dialog" aria-label={text.account(me.user, me.role)} onClick={() => setAccount(true)}><span className="account-name">{me.user}<span className="account-role">, {me.role}</span></span></Button>}
             {me && <Button size="compact-sm" variant="default" onClick={() => logout().then(ended, ended)}>Log out</Button>}
           </Group>
         </Group>
