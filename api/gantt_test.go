@@ -363,7 +363,7 @@ func TestRowsOfPicturesStandForPEs(t *testing.T) {
 	for pes, want := range map[berth.Count][2]uint32{1: {1, 1}, 1024: {1024, 1}, 1025: {513, 2}, 2048: {1024, 2}, 2049: {513, 4}} {
 		w.fake.picture = &service.Picture{PEs: pes, Generation: uint64(pes), Pages: make([][]service.Bar, (pes+1023)/1024)}
 		p := readPicture(t, w.do("vera", "GET", wideView+"&most=0", "").text)
-		if got := [2]uint32{uint32(p.Height), uint32(p.Group)}; got != want {
+		if got := [2]uint32{p.Height, p.Group}; got != want {
 			t.Errorf("%d PEs are %d rows of %d PEs, want %d of %d", pes, got[0], got[1], want[0], want[1])
 		}
 	}
