@@ -43,23 +43,20 @@ func ReadGWF(r io.Reader, name string, opt Options) (*Workload, error) {
 
 // gwfReader collects the jobs of a log.
 type gwfReader struct {
-	*Workload
-	opt                                     Options
+	dated
 	users, groups, apps, queues, partitions numbering
-	numbers                                 map[int64]bool
-	highest                                 int64
 }
 
 func readGWF(l *lines, opt Options) (*Workload, error) {
 	r := &gwfReader{
-		Workload: &Workload{Form: GWF, Report: Report{Name: l.name}}, opt: opt,
-		users: numbering{}, groups: numbering{}, apps: numbering{}, queues: numbering{}, partitions: numbering{}, numbers: map[int64]bool{},
+		dated: newDated(GWF, l.name, opt),
+		users: numbering{}, groups: numbering{}, apps: numbering{}, queues: numbering{}, partitions: numbering{},
 	}
 	l.comment = '#'
 	if err := l.each(&r.Report, opt.Strict, "record", r.line); err != nil {
 		return nil, err
 	}
-	if err := r.countFromFirst(opt, r.highest); err != nil {
+	if err := r.finish(); err != nil {
 		return nil, err
 	}
 	return r.Workload, nil
@@ -101,13 +98,7 @@ func (r *gwfReader) line(line []byte) (Cause, BadLine) {
 	case size <= 0:
 		return NoProcessors, BadLine{}
 	}
-	if r.numbers[rec.Job] || rec.Job >= maxNumber>>1 {
-		rec.Job = -1
-	} else {
-		r.numbers[rec.Job] = true
-		r.highest = max(r.highest, rec.Job)
-	}
-	r.Records = append(r.Records, rec)
+	r.add(rec)
 	return "", BadLine{}
 }
 

@@ -81,14 +81,11 @@ func (l *lines) looksLikeSacct() bool {
 
 // sacctReader collects the jobs of an export.
 type sacctReader struct {
-	*Workload
-	opt    Options
+	dated
 	at     [sacctColumns]int // places of the columns, -1 where there is none
 	fields int
 
 	users, accounts, partitions numbering
-	numbers                     map[int64]bool
-	highest                     int64
 }
 
 // numbering numbers names from 1 in the order in which they appear.
@@ -106,8 +103,8 @@ func (n numbering) of(name string) int32 {
 
 func readSacct(l *lines, opt Options) (*Workload, error) {
 	r := &sacctReader{
-		Workload: &Workload{Form: Sacct, Report: Report{Name: l.name}}, opt: opt,
-		users: numbering{}, accounts: numbering{}, partitions: numbering{}, numbers: map[int64]bool{},
+		dated: newDated(Sacct, l.name, opt),
+		users: numbering{}, accounts: numbering{}, partitions: numbering{},
 	}
 	if err := r.header(l); err != nil {
 		return nil, err
@@ -115,37 +112,10 @@ func readSacct(l *lines, opt Options) (*Workload, error) {
 	if err := l.each(&r.Report, opt.Strict, "job", r.line); err != nil {
 		return nil, err
 	}
-	if err := r.countFromFirst(opt, r.highest); err != nil {
+	if err := r.finish(); err != nil {
 		return nil, err
 	}
 	return r.Workload, nil
-}
-
-// countFromFirst brings the records of a log that tells times of the clock into the form that all logs
-// have: times since the first submit, a number for each job, above the highest one that the log has, the
-// order of submit, and no more jobs than are asked for. It is an error if there are none.
-func (w *Workload) countFromFirst(opt Options, highest int64) error {
-	if len(w.Records) == 0 {
-		return w.Report.noneUsable()
-	}
-	first := berth.Forever
-	for i := range w.Records {
-		first = min(first, w.Records[i].Submit)
-	}
-	for i := range w.Records {
-		rec := &w.Records[i]
-		rec.Submit -= first
-		if rec.Job < 0 {
-			highest++
-			rec.Job = highest
-		}
-	}
-	w.Header = Header{"UnixStartTime: " + strconv.FormatInt(int64(first), 10)}
-	w.Records = sortRecords(w.Records)
-	if opt.Jobs > 0 && opt.Jobs < len(w.Records) {
-		w.Records = w.Records[:opt.Jobs:opt.Jobs]
-	}
-	return nil
 }
 
 // header finds out where the columns are.
@@ -232,20 +202,12 @@ func (r *sacctReader) line(line []byte) (Cause, BadLine) {
 	case size <= 0:
 		return NoProcessors, BadLine{}
 	}
-	rec.Job = r.number(id)
-	r.Records = append(r.Records, rec)
-	return "", BadLine{}
-}
-
-// number returns the number of a job as Slurm has it, or -1 if it gets one when all are known.
-func (r *sacctReader) number(id string) int64 {
-	n, err := strconv.ParseInt(id, 10, 64)
-	if err != nil || n < 0 || n >= maxNumber>>1 || r.numbers[n] {
-		return -1
+	var err error
+	if rec.Job, err = strconv.ParseInt(id, 10, 64); err != nil {
+		rec.Job = -1
 	}
-	r.numbers[n] = true
-	r.highest = max(r.highest, n)
-	return n
+	r.add(rec)
+	return "", BadLine{}
 }
 
 // sacctLine is a line that is being read: the first mistake in it counts.
