@@ -118,8 +118,8 @@ func (e *Engine) Queue(site string, s Standing) iter.Seq[berth.Reservation] {
 }
 
 // Due yields the reservations of a site that have started, or start until then, in
-// the order of acceptance. They are the engine's own, since sites are looked at often: they must not
-// be written, and hold until the next event. Cost: O(n) for n that are due or held, and sorting them.
+// no particular order. They are the engine's own, since sites are looked at often: they must not
+// be written, and hold until the next event. Cost: O(n) for n that are due or held.
 func (e *Engine) Due(site string, until berth.Time) iter.Seq[*berth.Reservation] {
 	return func(yield func(*berth.Reservation) bool) {
 		here := func(d *state.Entry) bool { return !d.Request().IsJob() && d.At(site) }

@@ -77,7 +77,7 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 		if len(h.proposals) > 0 {
 			added[id] = true
 		}
-		wish, some := k.wish(r, state.Licences)
+		wish, some := h.wish(k, r, state.Licences)
 		if len(waiting)+len(k.early) > 0 {
 			wished[wish.promise] = true
 		}
@@ -93,9 +93,6 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 			wish.Name = site.Name(have.Name) // it is changed in one step or not at all, or is as it should be
 		}
 		wish.proposed = number
-		if k.ids[wish.promise] == "" || !k.mine[wish.promise] {
-			k.mine[wish.promise], k.ids[wish.promise] = true, wish.id
-		}
 		have := there.named(wish.Name)
 		h.byHand(k, &wish, have, state.At)
 		if wish.cause == "" && (have == nil || len(wish.Differences(have, w.now)) > 0) {
@@ -129,6 +126,7 @@ func (h *Host) wanted(k *keeper, state *site.State) wanted {
 	for i := range w.wishes {
 		w.names[w.wishes[i].Name] = true
 	}
+	k.forgetWishes(len(w.wishes))
 	k.forgetShared(h)
 	w.effect = h.core.lastEffect()
 	w.moved = h.moved(k, state, &w)
@@ -199,55 +197,6 @@ func (h *Host) moved(k *keeper, state *site.State, w *wanted) map[promise]string
 		}
 	}
 	return moved
-}
-
-// wish returns a promise as it should be at the site; ok is false if nothing of
-// it can be there, or its PEs get their names later. What is promised late is else a number of cores
-// or nodes until the site launches it, or for good where it launches nothing itself. Licences are held with
-// it where the site counts them under the name of the software.
-func (k *keeper) wish(r *berth.Reservation, counts []site.Licence) (w wish, ok bool) {
-	w = wish{id: r.Request.ID, generation: r.Generation, active: r.State == berth.Active}
-	w.Reservation = site.Reservation{
-		Name: k.names.Of(r.Request.ID, r.Generation), Start: r.Start(),
-		Partition: r.Request.Partition,
-	}
-	w.promise = k.promiseOf(w.Name)
-	_, gated := k.manager.Adapter.(site.Gate)
-	share(&w.Reservation, r.Request, gated)
-	if name := r.Request.Software; r.Request.Licences > 0 && slices.ContainsFunc(counts, func(l site.Licence) bool { return l.Name == name }) {
-		w.Licences = []site.Licence{{Name: name, Count: r.Request.Licences}}
-	}
-	_, launches := k.manager.Adapter.(site.Launcher)
-	g := k.ground.Load()
-	open, nodes := false, false // a part is without numbers; PEs are nodes
-	var count berth.Count
-	for i := range r.Allotments {
-		a := &r.Allotments[i]
-		if a.Resource.Site != k.name {
-			continue
-		}
-		if a.NPE > 0 && a.PEs.Empty() && g.ahead[a.Resource.Name] > 0 {
-			return w, false
-		}
-		nodes = g.nodes[a.Resource.Name]
-		launched := launches && g.late[a.Resource.Name]
-		if open = open || launched; w.active || !launched {
-			shares, known := g.layout.Shares(a.Resource.Name, a.PEs)
-			open = open || !known || len(shares) == 0
-			w.launch = append(w.launch, shares...)
-		}
-		w.End = max(w.End, a.End) // all end together, but in records of an earlier version
-		count += a.NPE
-	}
-	switch {
-	case !open:
-		w.Shares = w.launch
-	case nodes:
-		w.Nodes = count
-	default:
-		w.Cores = count
-	}
-	return w, count > 0
 }
 
 // done is how far a round came.

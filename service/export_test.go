@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -35,6 +36,15 @@ func (o *Options) OneByOne(between func(h *Host, turn int)) {
 	o.turned = func(h *Host) {
 		if turn++; between != nil {
 			between(h, turn)
+		}
+	}
+}
+
+// WishesAreAsMadeAnew has what is remembered of what should be at a site compared with the same made anew.
+func (o *Options) WishesAreAsMadeAnew(wrong func(kept, anew string)) {
+	o.wished = func(kept, anew wish, same bool) {
+		if !same || !reflect.DeepEqual(kept, anew) {
+			wrong(fmt.Sprintf("%+v", kept), fmt.Sprintf("%+v", anew))
 		}
 	}
 }

@@ -163,6 +163,7 @@ func harbourOf(t *testing.T, unit site.Unit, many bool, test func(t *testing.T, 
 			Config: engine.Config{Sites: []berth.Site{s}}, Journal: w.store, Version: "test",
 			Managers: map[string]service.Manager{"harbour": {Kind: "fake", Adapter: adapter, Layout: layout, Every: 5 * time.Second, Horizon: horizon}},
 		}
+		w.options.WishesAreAsMadeAnew(func(kept, anew string) { t.Errorf("a promise is wanted as %s, and is to be %s", kept, anew) })
 		w.open()
 		defer func() {
 			if err := errors.Join(w.host.Check(t.Context()), w.host.Close()); err != nil {

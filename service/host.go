@@ -64,6 +64,8 @@ type Options struct {
 	// turned is called in the loop behind each such go that others follow. Only tests set them.
 	turn   time.Duration
 	turned func(*Host)
+	// wished is given a wish that was remembered, and the same made anew, with whether both are there or not.
+	wished func(kept, anew wish, same bool)
 }
 
 const (

@@ -88,6 +88,9 @@ type keeper struct {
 	mine   map[promise]bool
 	ids    map[promise]string // of promises with names that were seen, empty of those of others; of the loop
 	served bool
+	// wishes are those that were asked for lately, by id, and turn is how often all of them were; of the loop.
+	wishes map[string]*keptWish
+	turn   uint64
 	// shared is who was let in by hand, and told what else was last told to be changed by
 	// hand, of promises; of the loop.
 	shared    map[promise]sharing
@@ -146,7 +149,7 @@ func (h *Host) startManagers() {
 		}
 		k := &keeper{
 			name: name, names: site.NamesAt(name), manager: manager, agent: site.NewAgent(manager.Adapter, manager.Every),
-			wake: make(chan struct{}, 1), heard: make(chan struct{}, 1), changed: make(chan struct{}, 1), early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, rounds: make(chan struct{}),
+			wake: make(chan struct{}, 1), heard: make(chan struct{}, 1), changed: make(chan struct{}, 1), early: map[promise]string{}, mine: map[promise]bool{}, ids: map[promise]string{}, wishes: map[string]*keptWish{}, rounds: make(chan struct{}),
 			shared: map[promise]sharing{}, told: map[promise]string{},
 			made: map[promise]made{}, trouble: map[promise]string{},
 		}
@@ -333,17 +336,19 @@ func (h *Host) listen(ctx context.Context, k *keeper, changed <-chan struct{}) {
 		}
 		began := time.Now()
 		k.agent.Forget()
-		if state, err := k.agent.Observe(ctx); err == nil { // else the next round says so
-			_, _ = call(ctx, h, "", func(answer func(struct{}, error)) { // the error is that the service stops
+		state, err := k.agent.Observe(ctx)
+		took := time.Since(began)
+		if err == nil { // else the next round says so
+			took, _ = call(ctx, h, "", func(answer func(time.Duration, error)) { // the error is that the service stops
+				began := time.Now()
 				if state, _ := h.own(k, state); k.suited && k.isFresh(state) { // else the first round takes in what there is
 					h.tellOutOfUse(k, state)
-					h.tellTasks(k, state)
-					h.reportTasks(k, state)
+					h.reportEnded(k, h.tellTasks(k, state)) // the next round looks at all of them
 				}
-				answer(struct{}{}, nil)
+				answer(took+time.Since(began), nil)
 			})
 		}
-		deaf.Reset(restShare * time.Since(began))
+		deaf.Reset(restShare * took) // not for as long as it waited for its turn too
 		select {
 		case k.heard <- struct{}{}:
 		default: // the round is still to come

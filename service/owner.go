@@ -19,9 +19,8 @@ import (
 // site is not served until it is gone: its maker may still be at work, or the
 // data are not those that the site was served from. The reservations are returned then.
 func (h *Host) own(k *keeper, state *site.State) (*site.State, []site.Booking) {
-	h.recognise(k, state)
 	strange := func(b site.Booking) bool { return !k.mine[k.promiseOf(site.Name(b.Name))] }
-	if !slices.ContainsFunc(state.Ours, strange) {
+	if !h.recognise(k, state) {
 		k.served, k.strangers = true, nil
 		return state, nil
 	}
@@ -54,18 +53,19 @@ func (h *Host) own(k *keeper, state *site.State) (*site.State, []site.Booking) {
 }
 
 // recognise finds out which reservations with names of ours belong to promises of
-// this service. Cost: O(remembered requests) if there is one not seen before.
-func (h *Host) recognise(k *keeper, state *site.State) {
+// this service, and whether some do not. Cost: O(remembered requests) if there is one not seen before.
+func (h *Host) recognise(k *keeper, state *site.State) (strange bool) {
 	fresh := map[promise]bool{}
 	for i := range state.Ours {
 		p := k.promiseOf(site.Name(state.Ours[i].Name))
-		if _, seen := k.mine[p]; !seen {
+		mine, seen := k.mine[p]
+		if strange = strange || !mine; !seen {
 			fresh[p] = true
 			k.mine[p] = false
 		}
 	}
 	if len(fresh) == 0 {
-		return
+		return strange
 	}
 	h.core.cards.Ascend(&card{}, func(c *card) bool {
 		if p := k.promise(c.id); fresh[p] {
@@ -73,6 +73,7 @@ func (h *Host) recognise(k *keeper, state *site.State) {
 		}
 		return true
 	})
+	return slices.ContainsFunc(state.Ours, func(b site.Booking) bool { return !k.mine[k.promiseOf(site.Name(b.Name))] })
 }
 
 func names(bookings []site.Booking) []string {

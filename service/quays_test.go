@@ -124,6 +124,7 @@ func atQuays(t *testing.T, ahead berth.Duration, names []string, test func(t *te
 		t.Helper()
 		w := &quays{t: t, sites: map[string]*quay{}}
 		w.options = service.Options{Version: "test", Managers: map[string]service.Manager{}, Log: slog.New(slog.NewTextHandler(&w.log, nil))}
+		w.options.WishesAreAsMadeAnew(func(kept, anew string) { t.Errorf("a promise is wanted as %s, and is to be %s", kept, anew) })
 		for _, name := range names {
 			config := fake.Config{Name: name, Description: fake.Nodes(4, 4), Timeout: 60, Run: func(site.Task) (berth.Duration, site.Result) {
 				return 100_000, site.Result{Ending: site.Completed}

@@ -281,15 +281,20 @@ func (c *Core) noteEnd(t *knownTask) {
 // of a record can be numbered.
 const tasksAtOnce = 1000
 
-// tellTasks tells what a look at a site shows of the tasks of its reservations.
-func (h *Host) tellTasks(k *keeper, state *site.State) {
+// tellTasks tells what a look at a site shows of the tasks of its reservations, and returns the reservations
+// in which tasks have ended.
+func (h *Host) tellTasks(k *keeper, state *site.State) (ended []string) {
 	events := h.core.newTasks(k.name, state, k.lastKnown(state.At), func(j *site.Job) string { return h.ownerOf(k, state, site.Name(j.Reservation)) })
 	for i := range events {
 		events[i].pes = k.pesOf(&events[i].task.Job)
+		if events[i].what == TaskEnded {
+			ended = append(ended, events[i].reservation)
+		}
 	}
 	for some := range slices.Chunk(events, tasksAtOnce) {
 		h.recordTasks(&taskLook{site: k.name, events: some})
 	}
+	return ended
 }
 
 // recordTasks puts events of tasks on record, and tells them.

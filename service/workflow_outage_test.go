@@ -79,6 +79,7 @@ func atIsles(t *testing.T, seed uint64, cells map[string]int, test func(w *isles
 			t: t, seed: seed, dice: rand.New(rand.NewPCG(seed, 18)), sites: map[string]*quay{}, runs: map[string][]isleRun{}, down: map[string]bool{}, cells: cells,
 			options: service.Options{Version: "test", Managers: map[string]service.Manager{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))},
 		}
+		w.options.WishesAreAsMadeAnew(func(kept, anew string) { t.Errorf("a promise is wanted as %s, and is to be %s", kept, anew) })
 		w.options.Config.Staging = engine.StagingBefore
 		for _, name := range isleNames {
 			config := fake.Config{Name: name, Description: fake.Nodes(2, 1), Timeout: 10, Run: func(task site.Task) (berth.Duration, site.Result) { return w.run(name, &task) }}

@@ -141,8 +141,8 @@ func (h *Host) reportTask(id string, outcome berth.Outcome, why string) {
 }
 
 // reportTasks reports the tasks of workflows that a site says have ended and that the engine
-// has running, hands in those that began without being handed in, and says which will need
-// longer than they have. It is of the loop, after each look at the site.
+// has running, and hands in those that began without being handed in. It is of the loop, after each look at the
+// site in a round.
 func (h *Host) reportTasks(k *keeper, state *site.State) {
 	if h.core.flows.live == 0 {
 		return
@@ -153,24 +153,39 @@ func (h *Host) reportTasks(k *keeper, state *site.State) {
 			held[state.Pending[i].ID] = true
 		}
 	}
-	active, ended := h.core.engine.ActiveTasks(k.name), map[string]*Task{}
-	for _, id := range active {
+	var ended []string
+	for _, id := range h.core.engine.ActiveTasks(k.name) {
 		known := false
 		for _, t := range h.core.tasksAt(k.name).flows[id] {
-			switch {
-			case t.task.Stage == site.Ended:
-				known, ended[id] = true, &t.task
-			case t.task.Stage != site.Waiting || !held[t.task.ID]:
-				known = true
+			known = known || t.task.Stage != site.Waiting || !held[t.task.ID]
+			if t.task.Stage == site.Ended {
+				ended = append(ended, id)
+				break
 			}
 		}
 		if !known {
 			h.runTask(id)
 		}
 	}
-	h.each(slices.DeleteFunc(active, func(id string) bool { return ended[id] == nil }), func(id string) {
-		outcome, why := outcomeOfTask(ended[id], h.core.looksForFiles(id))
-		h.reportTask(id, outcome, why)
+	h.reportEnded(k, ended)
+}
+
+// reportEnded reports the tasks of workflows among reservations in which tasks have ended at a site. It is of the loop.
+func (h *Host) reportEnded(k *keeper, ids []string) {
+	if h.core.flows.live == 0 {
+		return
+	}
+	h.each(ids, func(id string) {
+		var ended *Task
+		for _, t := range h.core.tasksAt(k.name).flows[id] {
+			if t.task.Stage == site.Ended {
+				ended = &t.task // the last one, as tasks are tried again
+			}
+		}
+		if ended != nil {
+			outcome, why := outcomeOfTask(ended, h.core.looksForFiles(id))
+			h.reportTask(id, outcome, why)
+		}
 	})
 }
 

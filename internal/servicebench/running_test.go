@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -30,7 +29,8 @@ type stage struct {
 	mu       sync.Mutex
 	random   *rand.Rand
 	bookings map[string]*onStage
-	running  map[site.JobID]*site.Job
+	names    []string    // of the bookings, sorted; some may be gone
+	tasks    []*site.Job // that wait or run, by id
 	past     []site.Job
 	last     int
 	ended    map[string]time.Time // by promise: when its task succeeded
@@ -55,7 +55,7 @@ var (
 func newStage(name string, cores berth.Count) *stage {
 	return &stage{
 		name: name, cores: cores, changed: make(chan struct{}, 1), random: rand.New(rand.NewPCG(1, 3)), bookings: map[string]*onStage{},
-		running: map[site.JobID]*site.Job{}, ended: map[string]time.Time{},
+		ended: map[string]time.Time{},
 	}
 }
 
@@ -81,12 +81,16 @@ func (s *stage) Observe(context.Context) (*site.State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := &site.State{At: seconds(), Boot: 1, Nodes: []site.NodeState{{Name: "n1", Condition: site.Up}}, Ended: slices.Clip(s.past)}
-	for _, j := range s.running {
-		state.Running = append(state.Running, *j)
-		state.Nodes[0].Busy += j.Cores
+	state.Running = make([]site.Job, 0, len(s.tasks))
+	for _, j := range s.tasks {
+		if j.Start > 0 {
+			state.Running = append(state.Running, *j)
+			state.Nodes[0].Busy += j.Cores
+		}
 	}
-	slices.SortFunc(state.Running, func(a, b site.Job) int { return site.CompareJobs(a.ID, b.ID) })
-	for _, name := range slices.Sorted(maps.Keys(s.bookings)) {
+	s.names = slices.DeleteFunc(s.names, func(name string) bool { return s.bookings[name] == nil })
+	state.Ours = make([]site.Booking, 0, len(s.names))
+	for _, name := range s.names {
 		b := s.bookings[name]
 		if b.Active = b.Start <= state.At; b.End <= state.At && b.job == nil {
 			delete(s.bookings, name)
@@ -108,6 +112,9 @@ func (s *stage) put(want *site.Reservation) (site.Outcome, error) {
 	if b == nil {
 		b = &onStage{}
 		s.bookings[string(want.Name)] = b
+		if at, is := slices.BinarySearch(s.names, string(want.Name)); !is {
+			s.names = slices.Insert(s.names, at, string(want.Name))
+		}
 	}
 	b.Booking = site.Booking{
 		Name: string(want.Name), Start: want.Start, End: want.End, Cores: want.Cores, Partition: want.Partition, Users: want.Users, Accounts: want.Accounts, Groups: want.Groups,
@@ -149,6 +156,7 @@ func (s *stage) Submit(_ context.Context, task site.Task) (site.JobID, error) {
 	b.job = &site.Job{
 		ID: site.JobID(fmt.Sprint(s.last)), Key: task.Key, Name: task.Name, User: task.User, Reservation: b.Name, Submitted: seconds(), Cores: b.Cores, Reason: "waits for its reservation",
 	}
+	s.tasks = append(s.tasks, b.job)
 	s.begin(b)
 	return b.job.ID, nil
 }
@@ -174,7 +182,6 @@ func (s *stage) begin(b *onStage) {
 		return
 	}
 	b.job.Start, b.job.End, b.job.Reason, b.job.Shares = seconds(), b.End, "", []site.Share{{Node: "n1", Partial: true}}
-	s.running[b.job.ID] = b.job
 	part := .5 + .35*s.random.Float64()
 	if s.random.IntN(20) == 0 {
 		part = 1.05
@@ -196,7 +203,7 @@ func (s *stage) begin(b *onStage) {
 func (s *stage) end(b *onStage, how site.Ending) {
 	j := b.job
 	b.job = nil
-	delete(s.running, j.ID)
+	s.tasks = slices.DeleteFunc(s.tasks, func(t *site.Job) bool { return t == j })
 	j.End, j.Result = seconds(), site.Result{Ending: how}
 	s.past = append(s.past, *j)
 	if p, _, is := site.Name(b.Name).Promise(s.name); is && how == site.Completed {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -63,6 +64,7 @@ func (s *State) checkApart() error {
 	for at := range 5 {
 		until := s.now + berth.Time(at*at*at*40)
 		soon := s.Soon(until, func(*Entry) bool { return true })
+		slices.SortFunc(soon, func(a, b *Entry) int { return cmp.Compare(a.r.Sequence, b.r.Sequence) })
 		want := s.Select(func(e *Entry) bool { return e.Start() <= until })
 		if !slices.Equal(soon, want) {
 			return fmt.Errorf("%d reservations have started or start until %d, in the ledger %d", len(soon), until, len(want))

@@ -419,7 +419,7 @@ func (s *State) Active(wanted func(*Entry) bool) []*Entry {
 }
 
 // Soon returns the reservations and running jobs that have started or start until a time, which must not be
-// past, and that are wanted, by sequence. Cost: O(n) for n that are held, active or due, and sorting what is wanted.
+// past, and that are wanted, in no particular order. Cost: O(n) for n that are held, active or due.
 func (s *State) Soon(until berth.Time, wanted func(*Entry) bool) []*Entry {
 	var list []*Entry
 	for _, e := range s.ledger.apart {
@@ -433,7 +433,6 @@ func (s *State) Soon(until berth.Time, wanted func(*Entry) bool) []*Entry {
 			list = append(list, e)
 		}
 	}
-	slices.SortFunc(list, func(a, b *Entry) int { return cmp.Compare(a.r.Sequence, b.r.Sequence) })
 	return list
 }
 
