@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,6 +111,27 @@ func (h *half) measured(from, n int) (each time.Duration, allocations float64) {
 	return spent / time.Duration(n), float64(after.Mallocs-before.Mallocs) / float64(n)
 }
 
+// engineHalf is one way of the engine alone.
+func engineHalf(tb testing.TB, c *checked) half {
+	e, err := engine.New(c.config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return half{func(i int) {
+		q := asking(i)
+		if _, _, err := e.Apply(0, engine.Submit(&q)); err != nil {
+			tb.Fatal(err)
+		}
+		if _, is := e.Reservation(q.ID); !is {
+			tb.Fatalf("%s: %s is not promised", c.name, q.ID)
+		}
+	}, func(i int) {
+		if _, _, err := e.Apply(0, engine.Cancel(fmt.Sprint("r", i))); err != nil {
+			tb.Fatal(err)
+		}
+	}, cputime.Of}
+}
+
 // TestLimitsCost compares admissions with limits, budgets, prices and projects to those without, in alternating pairs in one process: of the engine
 // alone, and of the service with a durable record. All of them are promised, at the same time. The interval of the difference is that of the
 // means of the pairs. In full:
@@ -123,23 +145,7 @@ func TestLimitsCost(t *testing.T) {
 	ways := checks(clusters(1, 1024))
 	for room, of := range map[string]func(c *checked) half{
 		"engine": func(c *checked) half {
-			e, err := engine.New(c.config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return half{func(i int) {
-				q := asking(i)
-				if _, _, err := e.Apply(0, engine.Submit(&q)); err != nil {
-					t.Fatal(err)
-				}
-				if _, is := e.Reservation(q.ID); !is {
-					t.Fatalf("%s: %s is not promised", c.name, q.ID)
-				}
-			}, func(i int) {
-				if _, _, err := e.Apply(0, engine.Cancel(fmt.Sprint("r", i))); err != nil {
-					t.Fatal(err)
-				}
-			}, cputime.Of}
+			return engineHalf(t, c)
 		},
 		"service": func(c *checked) half {
 			store := openStore(t, t.TempDir())
@@ -203,5 +209,31 @@ func TestLimitsCost(t *testing.T) {
 				t.Errorf("%s: %s takes %.1f allocations more for each admission", room, ways[w].name, *memory.Mean)
 			}
 		}
+	}
+}
+
+// BenchmarkLimits admits with each of these checks beside 10,000 live reservations of the same holders, and gives back outside of what is measured.
+func BenchmarkLimits(b *testing.B) {
+	for _, way := range checks(clusters(1, 1024)) {
+		if len(way.projects.List) > 0 {
+			continue // the engine knows of none
+		}
+		b.Run("check="+strings.ReplaceAll(way.name, " ", "-"), func(b *testing.B) {
+			h, round := engineHalf(b, &way), 0
+			for n := range 10_000 {
+				h.admit(n)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				h.admit(10_000 + round)
+				if round++; round%1000 == 0 {
+					b.StopTimer()
+					for i := range 1000 {
+						h.giveBack(10_000 + round - 1000 + i)
+					}
+					b.StartTimer()
+				}
+			}
+		})
 	}
 }

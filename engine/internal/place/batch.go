@@ -159,7 +159,7 @@ func (f *Finder) Assign(r *berth.Request, pool int, unaware bool) (place Place, 
 	if refusal := x.denies(p, v); refusal != nil {
 		return place, false, refusal
 	}
-	view, takes := x.view(p), x.takesFor(p, x.takes(p), x.shareIn(p), v)
+	view, takes := x.view(p), x.takesFor(p, x.takes(p), x.sharesIn(p), v)
 	for x.way = range x.ways(0) {
 		if v.NPE > x.eligibleCount(0, p) {
 			continue

@@ -51,6 +51,7 @@ type Finder struct {
 	searched   search             // scratch space of Place
 	ends       []berth.Time       // scratch space of whenOver
 	taken      []take             // scratch space of bestVariant
+	within     shares             // likewise
 }
 
 // pool is what the configuration says of a pool.
@@ -230,7 +231,7 @@ type search struct {
 	allowed   []allowance       // to the holders that have limits; it is not written
 	bound     bool              // a limit has narrowed the search
 	vacant    []*state.Entry    // have left their places, and are charged as they were
-	placed    map[inPool]*share // with what was placed before and is on no record; nil is what is promised
+	placed    map[inPool]share  // with what was placed before and is on no record; nil is what is promised
 	over      *berth.Refusal    // of a limit that does not depend on the place
 	rated     *pool             // what rate is of; nil until one is asked for
 	rate      policy.Rate       // what the request is charged there
@@ -391,7 +392,8 @@ func (o *offer) allotment() berth.Allotment {
 // that are admitted there, or the reason against it.
 func (x *search) bestVariant(p *pool) (best offer, refusal *berth.Refusal) {
 	view := x.view(p)
-	takes, share := x.takes(p), x.shareIn(p)
+	takes := x.takes(p)
+	x.within = x.appendShares(x.within[:0], p)
 	var denied *berth.Refusal
 	admitted := false
 	for x.way = range x.ways(0) {
@@ -404,7 +406,7 @@ func (x *search) bestVariant(p *pool) (best offer, refusal *berth.Refusal) {
 			admitted = true
 			q := x.query(0, v, p)
 			fit, ok := view.Find(q, x.Placement)
-			x.taken = x.takesFor(p, append(x.taken[:0], takes...), share, v)
+			x.taken = x.takesFor(p, append(x.taken[:0], takes...), x.within, v)
 			fit, ok = x.withStocks(view, x.taken, q, fit, ok)
 			if ok && (best.pool == nil || x.Choice.Better(v, fit, best.variant, best.fit)) {
 				best = offer{pool: p, variant: v, fit: fit}

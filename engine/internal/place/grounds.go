@@ -45,13 +45,13 @@ func (late) Binding() berth.Binding { return berth.Late }
 // what they have then.
 type shared struct {
 	late
-	of share
+	of share // of one holder
 }
 
 // Records returns the steps of both, with times and free PEs alone.
 func (c shared) Records() iter.Seq[calendar.Record] {
 	return func(yield func(calendar.Record) bool) {
-		records, steps := slices.Collect(c.late.Records()), c.of.steps
+		records, steps := slices.Collect(c.late.Records()), slices.Collect(c.of.steps.Steps(-berth.Forever))
 		now, free, used := -berth.Forever, c.Size(), berth.Count(0)
 		for i, k := 0, 0; ; {
 			if !yield(calendar.Record{Time: now, Free: max(0, min(free, c.of.most-used))}) {
@@ -84,14 +84,13 @@ func (f *Finder) counts(t *state.Trial, w *berth.Workflow, p *pool, narrow bool)
 	if !narrow {
 		return view, free
 	}
-	s := f.commonShare(w, p)
-	if s == nil {
-		return view, free
+	for _, s := range f.commonShares(w, p) {
+		if free == 0 {
+			free = s.most
+		}
+		view, free = late{shared{view, s}}, min(free, s.most)
 	}
-	if free == 0 {
-		free = s.most
-	}
-	return shared{view, *s}, min(free, s.most)
+	return view, free
 }
 
 // groundsOf returns the grounds of a workflow as a trial has them, those of one pool first,

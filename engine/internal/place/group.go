@@ -38,7 +38,7 @@ type group struct {
 	corners []berth.Time
 	fewest  *demand  // of all parts, in all pools that they can use
 	bound   []demand // of the parts that can use one pool alone, by pool
-	shares  []reach  // what the shares leave, by pool
+	within  []shares // by pool
 }
 
 // areas is the PE-seconds that a holder may have, and has.
@@ -87,9 +87,9 @@ type choice struct {
 func (x *search) group(t *state.Trial, nearest bool) *group {
 	n := len(x.r.Parts)
 	g := &group{search: x, t: t, budget: groupBudget, steps: groupSteps}
-	g.shapes, g.alike, g.shares = make([][]shape, n), make([]bool, n), make([]reach, len(x.pools))
+	g.shapes, g.alike, g.within = make([][]shape, n), make([]bool, n), make([]shares, len(x.pools))
 	for i := range x.pools {
-		g.shares[i].share = x.shareIn(&x.pools[i])
+		g.within[i] = x.sharesIn(&x.pools[i])
 	}
 	for part := range x.r.Parts {
 		for i, p := range x.order(part, nearest) {
@@ -230,9 +230,6 @@ func (g *group) aloneFrom(start berth.Time) (alone berth.Time, missing int) {
 func (g *group) at(start berth.Time) (allotments []berth.Allotment, ok bool) {
 	g.deepest, g.stocked = 0, berth.Forever
 	g.limitMonth(start)
-	for i := range g.shares {
-		g.shares[i].begin(start)
-	}
 	for part := range g.shapes {
 		if !g.spend(len(g.shapes[part])) {
 			return nil, false
@@ -265,7 +262,7 @@ func (s *shape) look(g *group, start berth.Time) {
 		s.free = s.pes.Count()
 	}
 	// Parts side by side take from the share what they take of the pool.
-	if left, limited := g.shares[s.pool.index].left(end); limited && left < s.free {
+	if left, limited := g.within[s.pool.index].left(start, end); limited && left < s.free {
 		s.free, g.search.bound = left, true
 	}
 	s.fits = s.free >= s.variant.NPE
@@ -593,8 +590,8 @@ func (g *group) carries(start berth.Time) bool {
 	for _, p := range g.fewest.pools {
 		end := start.Add(g.fewest.least)
 		free, _ := g.view(p).Free(berth.Interval{Start: start, End: end})
-		if s := g.shares[p.index].share; s != nil {
-			free = min(free, s.most-s.peak(start, end))
+		if left, limited := g.within[p.index].left(start, end); limited {
+			free = min(free, left)
 		}
 		wanted -= max(0, free)
 	}
@@ -616,7 +613,7 @@ func (g *group) changes() []berth.Time {
 			for record := range g.view(s.pool).Records() {
 				times = append(times, record.Time)
 			}
-			if share := g.shares[s.pool.index].share; share != nil {
+			for _, share := range g.within[s.pool.index] {
 				times = append(times, share.drops()...)
 			}
 		}

@@ -495,7 +495,7 @@ func (x *search) shareBeyond(found []berth.Allotment) (berth.ResourceID, *berth.
 			if asked, at := s.beside(found, id); asked > s.most {
 				over := x.exceedsShare(a, s.most, asked, at)
 				if len(a.ahead) == 0 {
-					over.Frees, _ = x.shareIn(p).together(found, id, found[0].Start)
+					over.Frees, _ = x.sharesIn(p).together(found, id, found[0].Start)
 				}
 				return id, over
 			}

@@ -60,7 +60,7 @@ func (x *search) earliest(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
 // firstIn returns the earliest by a time of the earliest fits of the only part in a
 // pool, one for each variant that is admitted there; the first of equals.
 func (x *search) firstIn(p *pool, by func(calendar.Fit) berth.Time) (best offer, found bool) {
-	view, takes, share := x.view(p), x.takes(p), x.shareIn(p)
+	view, takes, within := x.view(p), x.takes(p), x.sharesIn(p)
 	for x.way = range x.ways(0) {
 		eligible := x.eligibleCount(0, p)
 		for _, v := range x.variants(0) {
@@ -70,7 +70,7 @@ func (x *search) firstIn(p *pool, by func(calendar.Fit) berth.Time) (best offer,
 			}
 			q := x.query(0, v, p)
 			fit, ok := view.Earliest(q)
-			fit, ok = x.withStocks(view, x.takesFor(p, takes, share, v), q, fit, ok)
+			fit, ok = x.withStocks(view, x.takesFor(p, takes, within, v), q, fit, ok)
 			if ok && fit.End.Valid() && (!found || by(fit) < by(best.fit)) {
 				best, found = offer{pool: p, variant: v, fit: fit}, true
 			}

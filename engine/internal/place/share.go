@@ -9,12 +9,14 @@ import (
 	"github.com/berth-hpc/berth/policy"
 )
 
-// share is how many PEs of a pool are promised to a holder over time, or to several: then it
-// is what leaves the fewest of all of them.
+// share is how many PEs of a pool are promised to a holder over time, and may be.
 type share struct {
 	most  berth.Count
-	steps state.Promised
+	steps *state.Promised
 }
+
+// shares are those of all holders of a request in a pool: what is promised next is within each of them.
+type shares []share
 
 // inPool is a holder in a pool.
 type inPool struct {
@@ -39,8 +41,8 @@ func (x *search) shareOf(p *pool, a *allowance) (most berth.Count, limited bool)
 
 // shared yields the holders of the request that have a share of a pool, and what is promised
 // to each there.
-func (x *search) shared(p *pool) iter.Seq2[*allowance, *share] {
-	return func(yield func(*allowance, *share) bool) {
+func (x *search) shared(p *pool) iter.Seq2[*allowance, share] {
+	return func(yield func(*allowance, share) bool) {
 		for i := range x.allowed {
 			a := &x.allowed[i]
 			if !x.in(p, a) || x.r.IsJob() {
@@ -54,14 +56,14 @@ func (x *search) shared(p *pool) iter.Seq2[*allowance, *share] {
 	}
 }
 
-func (x *search) shareBy(p *pool, a *allowance, most berth.Count) *share {
+func (x *search) shareBy(p *pool, a *allowance, most berth.Count) share {
 	at := inPool{a.of, p}
-	if s := x.placed[at]; s != nil {
+	if s, known := x.placed[at]; known {
 		return s
 	}
 	s := x.used(a.of, x.again, p.id, most)
 	if x.placed != nil || len(a.ahead) > 0 {
-		s.steps = slices.Clone(s.steps) // for what is added to it
+		s.steps = s.steps.Clone() // for what is added to it
 	}
 	x.reserve(s, a)
 	if x.placed != nil {
@@ -71,67 +73,33 @@ func (x *search) shareBy(p *pool, a *allowance, most berth.Count) *share {
 }
 
 // reserve counts as used what of a share may not be promised so far ahead.
-func (x *search) reserve(s *share, a *allowance) {
+func (x *search) reserve(s share, a *allowance) {
 	left := s.most
 	for i := range a.ahead {
 		row := &a.ahead[i]
 		if from, now := x.state.Now().Add(row.Beyond), row.Of(s.most); now < left && from < berth.TimeLimit {
-			s.steps = s.steps.Add(from, berth.TimeLimit, left-now)
+			s.steps.Add(from, berth.TimeLimit, left-now)
 			left = now
 		}
 	}
 }
 
-// shareIn returns what the shares of a pool leave; nil if that is no limit.
-func (x *search) shareIn(p *pool) (all *share) {
-	for _, s := range x.shared(p) {
-		if all == nil {
-			all = s
-		} else {
-			all = all.and(s)
-		}
-	}
-	return all
-}
+// sharesIn returns the shares of a pool that are limits.
+func (x *search) sharesIn(p *pool) shares { return x.appendShares(nil, p) }
 
-// and is what leaves the fewer PEs of two shares: of the larger one counts what it leaves
-// beyond the other one from the beginning as not used.
-func (s *share) and(o *share) *share {
-	both := &share{most: min(s.most, o.most)}
-	used := func(s *share, at berth.Time) berth.Count {
-		if i := s.steps.At(at); i >= 0 {
-			return s.steps[i].NPE - (s.most - both.most)
-		}
-		return both.most - s.most
+// appendShares is sharesIn, behind a list of the caller's.
+func (x *search) appendShares(list shares, p *pool) shares {
+	for _, s := range x.shared(p) {
+		list = append(list, s)
 	}
-	for i, k := 0, 0; i < len(s.steps) || k < len(o.steps); {
-		at := berth.Forever
-		if i < len(s.steps) {
-			at = s.steps[i].At
-		}
-		if k < len(o.steps) {
-			at = min(at, o.steps[k].At)
-		}
-		if i < len(s.steps) && s.steps[i].At == at {
-			i++
-		}
-		if k < len(o.steps) && o.steps[k].At == at {
-			k++
-		}
-		n := max(used(s, at), used(o, at), 0)
-		if last := len(both.steps) - 1; last >= 0 && both.steps[last].NPE == n || last < 0 && n == 0 {
-			continue
-		}
-		both.steps = append(both.steps, state.PromisedFrom{At: at, NPE: n})
-	}
-	return both
+	return list
 }
 
 // use adds what was placed before the next search and is on no record.
 func (x *search) use(a *berth.Allotment) {
 	p := x.poolOf(a.Resource)
 	for _, s := range x.shared(p) {
-		s.steps = s.steps.Add(a.Start, a.End, a.NPE)
+		s.steps.Add(a.Start, a.End, a.NPE)
 	}
 }
 
@@ -141,8 +109,8 @@ func (f *Finder) Peak(of state.Holder, pool berth.ResourceID) berth.Count {
 }
 
 // used returns what is promised to a holder in a pool, but for one reservation.
-func (f *Finder) used(of state.Holder, but *state.Entry, pool berth.ResourceID, most berth.Count) *share {
-	s := &share{most: most, steps: f.state.Promised(of, pool)}
+func (f *Finder) used(of state.Holder, but *state.Entry, pool berth.ResourceID, most berth.Count) share {
+	s := share{most: most, steps: f.state.Promised(of, pool)}
 	if but == nil {
 		return s
 	}
@@ -150,14 +118,17 @@ func (f *Finder) used(of state.Holder, but *state.Entry, pool berth.ResourceID, 
 }
 
 // without returns a share without what a reservation of its holder has in a pool.
-func (f *Finder) without(s *share, of state.Holder, but *state.Entry, pool berth.ResourceID) *share {
+func (f *Finder) without(s share, of state.Holder, but *state.Entry, pool berth.ResourceID) share {
 	if but.Request().IsJob() || !f.state.Holds(of, but) {
 		return s
 	}
-	less := &share{most: s.most, steps: s.steps}
+	less := s
 	for part := range but.Parts() {
 		if a := but.Part(part); a.Resource == pool && a.NPE > 0 && a.Start < a.End && but.Holds(part) && f.state.Has(of, but, part) {
-			less.steps = slices.Clone(less.steps).Add(a.Start, a.End, -a.NPE)
+			if less.steps == s.steps {
+				less.steps = s.steps.Clone()
+			}
+			less.steps.Add(a.Start, a.End, -a.NPE)
 		}
 	}
 	return less
@@ -165,65 +136,39 @@ func (f *Finder) without(s *share, of state.Holder, but *state.Entry, pool berth
 
 // from returns the first start from a time on at which the share leaves n PEs for a
 // duration.
-func (s *share) from(start berth.Time, n berth.Count, d berth.Duration) berth.Time {
-	for i := max(0, s.steps.At(start)); i+1 < len(s.steps) && s.steps[i].At < start.Add(d); i++ { // the last step uses nothing
-		if s.steps[i].NPE+n > s.most {
-			start = s.steps[i+1].At
-		}
-	}
-	return start
+func (s share) from(start berth.Time, n berth.Count, d berth.Duration) berth.Time {
+	return s.steps.From(start, s.most-n, d)
 }
 
 // drops returns when less is promised than before, when something may fit that did not.
-func (s *share) drops() (times []berth.Time) {
-	for i := 1; i < len(s.steps); i++ {
-		if s.steps[i].NPE < s.steps[i-1].NPE {
-			times = append(times, s.steps[i].At)
+func (s share) drops() (times []berth.Time) {
+	was := berth.Count(0)
+	for step := range s.steps.Steps(-berth.Forever) {
+		if step.NPE < was {
+			times = append(times, step.At)
 		}
+		was = step.NPE
 	}
 	return times
 }
 
-// reach is what a share leaves from a start on, until each later time.
-type reach struct {
-	*share // nil if there is no limit
-	start  berth.Time
-	first  int
-	peaks  []berth.Count // from the first step on, the most so far
-}
-
-// begin looks from a start on.
-func (r *reach) begin(start berth.Time) {
-	if r.share != nil {
-		r.start, r.first, r.peaks = start, max(0, r.steps.At(start)), r.peaks[:0]
-	}
-}
-
-// left returns the most PEs that the share leaves throughout until an end; limited is
-// false if there is none. Cost: O(log n), and O(n) in all for the ends behind one start.
-func (r *reach) left(end berth.Time) (n berth.Count, limited bool) {
-	if r.share == nil {
-		return 0, false
-	}
-	last := r.steps.At(end-1) - r.first
-	for i := len(r.peaks); i <= last; i++ {
-		most := r.steps[r.first+i].NPE
-		if i > 0 {
-			most = max(most, r.peaks[i-1])
+// left returns the most PEs that the shares leave throughout an interval; limited is false if there are none.
+func (list shares) left(start, end berth.Time) (n berth.Count, limited bool) {
+	for i := range list {
+		if left := list[i].most - list[i].peak(start, end); i == 0 || left < n {
+			n = left
 		}
-		r.peaks = append(r.peaks, most)
 	}
-	if last < 0 {
-		return r.most, true
-	}
-	return r.most - r.peaks[last], true
+	return n, len(list) > 0
 }
 
 // takesFor returns what a variant, scaled already, would take in a pool beside PEs: the
-// stocks, which is what it is given, with a part of the share, and of the budgets of months, behind.
-func (x *search) takesFor(p *pool, takes []take, s *share, v berth.Variant) []take {
-	if s != nil && len(s.steps) > 0 {
-		takes = append(takes, take{share: s, n: v.NPE})
+// stocks, which is what it is given, with a part of the shares, and of the budgets of months, behind.
+func (x *search) takesFor(p *pool, takes []take, list shares, v berth.Variant) []take {
+	for i := range list {
+		if !list[i].steps.Empty() {
+			takes = append(takes, take{share: &list[i], n: v.NPE})
+		}
 	}
 	if x.hasMonths(p) {
 		takes = append(takes, take{budgets: p, area: x.price(p, v.Area())})
@@ -257,11 +202,7 @@ func (x *search) sharedFrom(allotments []berth.Allotment, start berth.Time) (ber
 				continue
 			}
 			seen = append(seen, id)
-			s := x.shareIn(x.poolOf(id))
-			if s == nil {
-				continue
-			}
-			at, ok := s.together(allotments, id, start)
+			at, ok := x.sharesIn(x.poolOf(id)).together(allotments, id, start)
 			if x.bound = x.bound || !ok || at > start; !ok {
 				return 0, false
 			}
@@ -273,8 +214,8 @@ func (x *search) sharedFrom(allotments []berth.Allotment, start berth.Time) (ber
 	return start, lastEnd(allotments).Add(start.Sub(allotments[0].Start)) <= x.deadline
 }
 
-// together is from for those allotments that are of one pool.
-func (s *share) together(allotments []berth.Allotment, id berth.ResourceID, start berth.Time) (berth.Time, bool) {
+// together is from for those allotments that are of one pool, by all shares.
+func (list shares) together(allotments []berth.Allotment, id berth.ResourceID, start berth.Time) (berth.Time, bool) {
 	var blocks []berth.Variant // the longest first: in the k-th stretch the first of them are there
 	for i := range allotments {
 		if a := &allotments[i]; a.Resource == id {
@@ -287,14 +228,16 @@ func (s *share) together(allotments []berth.Allotment, id berth.ResourceID, star
 		n += blocks[i].NPE
 		blocks[i].NPE = n // needed until the end of this one
 	}
-	if n > s.most {
+	if slices.ContainsFunc(list, func(s share) bool { return n > s.most }) {
 		return 0, false
 	}
 	for again := true; again; {
 		again = false
-		for i := range blocks {
-			if at := s.from(start, blocks[i].NPE, blocks[i].Duration); at > start {
-				start, again = at, true
+		for _, s := range list {
+			for i := range blocks {
+				if at := s.from(start, blocks[i].NPE, blocks[i].Duration); at > start {
+					start, again = at, true
+				}
 			}
 		}
 	}
@@ -303,7 +246,7 @@ func (s *share) together(allotments []berth.Allotment, id berth.ResourceID, star
 
 // beside returns the most PEs of a pool that are used at once if some allotments, which
 // begin together, come to what is used, and when that is.
-func (s *share) beside(allotments []berth.Allotment, id berth.ResourceID) (most berth.Count, when berth.Time) {
+func (s share) beside(allotments []berth.Allotment, id berth.ResourceID) (most berth.Count, when berth.Time) {
 	at := func(from, to berth.Time, used berth.Count) {
 		for i := range allotments {
 			if a := &allotments[i]; a.Resource == id && a.Start < to && from < a.End {
@@ -316,27 +259,24 @@ func (s *share) beside(allotments []berth.Allotment, id berth.ResourceID) (most 
 	}
 	start, end := allotments[0].Start, lastEnd(allotments)
 	at(start, start+1, s.peak(start, start+1))
-	for i := range s.steps {
-		if from := s.steps[i].At; from > start && from < end {
-			at(from, from+1, s.steps[i].NPE)
+	for step := range s.steps.Steps(start) {
+		if step.At >= end {
+			break
+		}
+		if step.At > start {
+			at(step.At, step.At+1, step.NPE)
 		}
 	}
 	return most, when
 }
 
 // peak returns the most PEs that are used at once in an interval.
-func (s *share) peak(from, to berth.Time) berth.Count {
+func (s share) peak(from, to berth.Time) berth.Count {
 	most, _ := s.peakAt(from, to)
 	return most
 }
 
 // peakAt is peak, and when that is.
-func (s *share) peakAt(from, to berth.Time) (most berth.Count, when berth.Time) {
-	when = from
-	for i := max(0, s.steps.At(from)); i < len(s.steps) && s.steps[i].At < to; i++ {
-		if s.steps[i].NPE > most {
-			most, when = s.steps[i].NPE, max(from, s.steps[i].At)
-		}
-	}
-	return most, when
+func (s share) peakAt(from, to berth.Time) (most berth.Count, when berth.Time) {
+	return s.steps.Peak(from, to)
 }

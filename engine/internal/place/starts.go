@@ -56,7 +56,7 @@ func (f *Finder) Starts(r *berth.Request, look Look) Starts {
 		return found
 	}
 	s.eligible = x.eligible(0, s.pool)
-	s.takes = x.takesFor(s.pool, x.takes(s.pool), x.shareIn(s.pool), s.variant)
+	s.takes = x.takesFor(s.pool, x.takes(s.pool), x.sharesIn(s.pool), s.variant)
 	for at := max(look.First, x.state.Now()); at <= look.Last && len(found.Stretches) < look.Steps; {
 		next := s.from(at, look.Last)
 		found.Stretches = append(found.Stretches, next)
@@ -177,8 +177,8 @@ func (s *starting) lasts(t *take, at, until berth.Time) berth.Time {
 	begin, length := at.Add(-t.lead), d+t.lead // of what is taken at the start
 	switch {
 	case t.share != nil:
-		for i := max(0, t.share.steps.At(at)); i < len(t.share.steps); i++ {
-			if step := t.share.steps[i]; step.At >= at.Add(d) && step.NPE+t.n > t.share.most {
+		for step := range t.share.steps.Steps(at) {
+			if step.At >= at.Add(d) && step.NPE+t.n > t.share.most {
 				return min(until, step.At.Add(-d))
 			}
 		}

@@ -506,7 +506,7 @@ func (f *Finder) placeAll(t *state.Trial, w *berth.Workflow, g *grounds, plan *s
 	for i := range plan.tasks {
 		sites[at[i]] = g.pools[plan.tasks[i].Site].id.Site
 	}
-	hauls, shares := HaulsOf(w), map[inPool]*share{}
+	hauls, shares := HaulsOf(w), map[inPool]share{}
 	now := f.state.Now()
 	found := &WorkflowPlan{Planner: plan.planner, End: now, Tasks: make([]TaskPlace, 0, len(turns))}
 	for _, i := range turns {

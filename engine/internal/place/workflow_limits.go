@@ -45,8 +45,8 @@ func (f *Finder) narrows(w *berth.Workflow) bool {
 	return false
 }
 
-// commonShare returns what the shares of holders leave of a pool that are those of all open tasks; nil if there is none.
-func (f *Finder) commonShare(w *berth.Workflow, p *pool) *share {
+// commonShares returns the shares of a pool of the holders that are those of all open tasks.
+func (f *Finder) commonShares(w *berth.Workflow, p *pool) shares {
 	var x search
 	for i := range w.Tasks {
 		if w.Tasks[i].Done {
@@ -65,7 +65,7 @@ func (f *Finder) commonShare(w *berth.Workflow, p *pool) *share {
 			return nil
 		}
 	}
-	return x.shareIn(p)
+	return x.sharesIn(p)
 }
 
 // sharesOf returns what bounds where a task is placed that has been planned: the shares of PEs,
@@ -84,11 +84,7 @@ func (f *Finder) sharesOf(r *berth.Request, further ...policy.LimitName) (list [
 func (f *Finder) ShareLeft(r *berth.Request, pool berth.ResourceID, at berth.Time) (n berth.Count, limited bool) {
 	x := f.search(r, nil)
 	x.allowed = f.sharesOf(r)
-	s := x.shareIn(f.poolOf(pool))
-	if s == nil {
-		return 0, false
-	}
-	return s.most - s.peak(at, at+1), true
+	return x.sharesIn(f.poolOf(pool)).left(at, at+1)
 }
 
 // overWorkflow returns the refusal of a limit that a plan exceeds beside what its holders have;
@@ -178,11 +174,11 @@ func overShareOf(tasks []*berth.Allotment, of map[berth.ResourceID]*search, a *a
 		}
 		seen[id] = true
 		s := x.used(a.of, nil, id, most)
-		s.steps = slices.Clone(s.steps)
+		s.steps = s.steps.Clone()
 		x.reserve(s, a)
 		for _, other := range tasks {
 			if other.Resource == id {
-				s.steps = s.steps.Add(other.Start, other.End, other.NPE)
+				s.steps.Add(other.Start, other.End, other.NPE)
 			}
 		}
 		within := []berth.Interval{{Start: x.state.Now(), End: berth.Forever}}

@@ -86,8 +86,13 @@ func (s *State) checkHolders(again *State) error {
 	for _, h := range l.of.sorted() {
 		for i := range s.pools {
 			id := s.pools[i].id
-			if p, counted := l.of[h.kind][h.name].promised[id]; counted && !slices.Equal(p, l.promisedNow(h, id)) {
-				return fmt.Errorf("%s is promised %v of %v, in the ledger %v", h.text(), p, id, l.promisedNow(h, id))
+			if p, counted := l.of[h.kind][h.name].promised[id]; counted {
+				if err := p.check(); err != nil {
+					return fmt.Errorf("what %s is promised of %v: %w", h.text(), id, err)
+				}
+				if kept, now := slices.Collect(p.Steps(0)), l.promisedNow(h, id); !slices.Equal(kept, now) {
+					return fmt.Errorf("%s is promised %v of %v, in the ledger %v", h.text(), kept, id, now)
+				}
 			}
 		}
 	}

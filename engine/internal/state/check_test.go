@@ -32,7 +32,9 @@ func TestCheckSeesFaults(t *testing.T) {
 		"hold something":                  func(_ *testing.T, s *State) { s.ledger.tally(OfUser("nobody")).usage = Usage{Reservations: 1} },
 		`user "u" is promised`: func(t *testing.T, s *State) {
 			late := berth.PoolID("s", "late")
-			s.ledger.tally(OfUser("u")).promised = map[berth.ResourceID]Promised{late: Promised(nil).Add(5, 10, 3)}
+			wrong := new(Promised)
+			wrong.Add(5, 10, 3)
+			s.ledger.tally(OfUser("u")).promised = map[berth.ResourceID]*Promised{late: wrong}
 		},
 		`user "u" holds`: func(_ *testing.T, s *State) { s.ledger.tally(OfUser("u")).usage = Usage{Reservations: 3} },
 	} {

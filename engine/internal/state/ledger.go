@@ -27,7 +27,7 @@ type tally struct {
 	usage Usage
 	owned []*Entry // live reservations and running jobs, in no particular order; none of everyone, nor where there are no limits
 	// promised is how many PEs they have over time in pools, of those that were asked for.
-	promised map[berth.ResourceID]Promised
+	promised map[berth.ResourceID]*Promised
 	// owed is what they are charged for live reservations by the month in which these start, and for all under policy.Always. Nothing
 	// is kept of what is 0.
 	owed map[policy.Month]*debt

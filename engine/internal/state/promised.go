@@ -2,6 +2,8 @@ package state
 
 import (
 	"cmp"
+	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -9,8 +11,13 @@ import (
 
 // Promised is how many PEs of one pool are promised to one holder over time. Once it
 // was asked for it is kept with every change, because each request of a holder that has a
-// share of a pool is placed beside all that it has. The zero value is nothing.
-type Promised []PromisedFrom // ascending; before the first nothing is, and nothing from the last on
+// share of a pool is placed beside all that it has. The zero value is nothing, and so is nil to those who look.
+//
+// The steps are kept in stretches of at most mostSteps, each with what is added to all of its steps and the most of them. So a change writes two
+// stretches and a number in each between them, and a search passes stretches in which there is room. Cost of a change: O(mostSteps + stretches).
+type Promised struct {
+	stretches []stretch // ascending, none empty
+}
 
 // PromisedFrom is how many PEs are promised from a time on.
 type PromisedFrom struct {
@@ -18,48 +25,273 @@ type PromisedFrom struct {
 	NPE berth.Count
 }
 
-// At returns the step in force at a time: -1 before the first.
-func (p Promised) At(t berth.Time) int {
-	i, found := slices.BinarySearchFunc(p, t, func(s PromisedFrom, t berth.Time) int {
-		return cmp.Compare(s.At, t)
-	})
-	if found {
-		return i
-	}
-	return i - 1
+// stretch is some steps of a Promised, one behind the other.
+type stretch struct {
+	first berth.Time     // of the first step
+	base  berth.Count    // added to each step
+	most  berth.Count    // of the steps, without base
+	steps []PromisedFrom // never empty
 }
 
-// cut makes a step begin at a time, and returns it.
-func (p *Promised) cut(at berth.Time) int {
-	i, npe := p.At(at), berth.Count(0)
-	if i >= 0 {
-		if npe = (*p)[i].NPE; (*p)[i].At == at {
-			return i
+// mostSteps bounds the steps of a stretch.
+const mostSteps = 64
+
+// stepPlace is a step of a Promised: before the first, stretch and step are -1.
+type stepPlace struct{ stretch, step int }
+
+// promisedOf returns it with such steps, which ascend, and of which none is what the one before it is.
+func promisedOf(steps []PromisedFrom) *Promised {
+	p := new(Promised)
+	for part := range slices.Chunk(steps, mostSteps/2) {
+		s := stretch{steps: slices.Clone(part)}
+		s.sum()
+		p.stretches = append(p.stretches, s)
+	}
+	return p
+}
+
+// sum works out what a stretch keeps of its steps.
+func (s *stretch) sum() {
+	s.first, s.most = s.steps[0].At, s.steps[0].NPE
+	for i := range s.steps {
+		s.most = max(s.most, s.steps[i].NPE)
+	}
+}
+
+// Empty reports whether nothing is promised.
+func (p *Promised) Empty() bool { return p == nil || len(p.stretches) == 0 }
+
+// Clone returns a copy that may be written. Cost: O(steps).
+func (p *Promised) Clone() *Promised {
+	if p == nil {
+		return new(Promised)
+	}
+	c := &Promised{slices.Clone(p.stretches)}
+	for i := range c.stretches {
+		c.stretches[i].steps = slices.Clone(c.stretches[i].steps)
+	}
+	return c
+}
+
+// at returns the step in force at a time.
+func (p *Promised) at(t berth.Time) stepPlace {
+	if p == nil {
+		return stepPlace{-1, -1}
+	}
+	lo, hi := 0, len(p.stretches) // the last that begins by then is in [lo-1, hi-1]
+	for lo < hi {
+		if mid := int(uint(lo+hi) >> 1); p.stretches[mid].first <= t {
+			lo = mid + 1
+		} else {
+			hi = mid
 		}
 	}
-	*p = slices.Insert(*p, i+1, PromisedFrom{at, npe})
-	return i + 1
+	if lo == 0 {
+		return stepPlace{-1, -1}
+	}
+	steps, of := p.stretches[lo-1].steps, lo-1
+	lo, hi = 1, len(steps)
+	for lo < hi {
+		if mid := int(uint(lo+hi) >> 1); steps[mid].At <= t {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return stepPlace{of, lo - 1}
 }
 
-// join drops a step that changes nothing.
-func (p *Promised) join(i int) {
-	if was := (*p)[:i]; (*p)[i].NPE == 0 && i == 0 || i > 0 && was[i-1].NPE == (*p)[i].NPE {
-		*p = slices.Delete(*p, i, i+1)
+// value returns what is promised from a step on.
+func (p *Promised) value(at stepPlace) berth.Count {
+	if at.stretch < 0 {
+		return 0
+	}
+	s := &p.stretches[at.stretch]
+	return s.base + s.steps[at.step].NPE
+}
+
+// At returns how many PEs are promised at a time. Cost: O(log steps).
+func (p *Promised) At(t berth.Time) berth.Count { return p.value(p.at(t)) }
+
+// Steps returns the steps from the one in force at a time on, or from the first.
+func (p *Promised) Steps(from berth.Time) iter.Seq[PromisedFrom] {
+	return func(yield func(PromisedFrom) bool) {
+		if p.Empty() {
+			return
+		}
+		at := p.at(from)
+		for i, step := max(0, at.stretch), max(0, at.step); i < len(p.stretches); i, step = i+1, 0 {
+			s := &p.stretches[i]
+			for _, one := range s.steps[step:] {
+				if !yield(PromisedFrom{one.At, s.base + one.NPE}) {
+					return
+				}
+			}
+		}
 	}
 }
 
-// Add returns what is promised with n PEs more throughout [from, to), which is not
-// empty, or fewer if n is negative. It writes p. Cost: O(steps), and most of it moves
-// those behind: 16 bytes each.
-func (p Promised) Add(from, to berth.Time, n berth.Count) Promised {
-	first := p.cut(from)
-	end := p.cut(to)
-	for i := first; i < end; i++ {
-		p[i].NPE += n
+// From returns the first time from a start on from which no more than some PEs are promised for a duration. Cost: O(log steps), and
+// the steps of the stretches in which there are more, and the stretches until then.
+func (p *Promised) From(start berth.Time, most berth.Count, d berth.Duration) berth.Time {
+	if p.Empty() {
+		return start
 	}
-	p.join(end)
-	p.join(first)
-	return p
+	at, over := p.at(start), false // over: more are promised in the step that was looked at last
+	for i, step := max(0, at.stretch), max(0, at.step); i < len(p.stretches); i, step = i+1, 0 {
+		s := &p.stretches[i]
+		if over {
+			start, over = s.first, false
+		}
+		if s.first >= start.Add(d) {
+			return start
+		}
+		if s.base+s.most <= most {
+			continue
+		}
+		for _, one := range s.steps[step:] {
+			if over {
+				start, over = one.At, false
+			}
+			if one.At >= start.Add(d) {
+				return start
+			}
+			over = s.base+one.NPE > most
+		}
+	}
+	return start
+}
+
+// Peak returns the most PEs that are promised at once in an interval, and from when on; from its start if there is nothing.
+func (p *Promised) Peak(from, to berth.Time) (most berth.Count, when berth.Time) {
+	when = from
+	if p.Empty() {
+		return 0, when
+	}
+	at := p.at(from)
+	for i, step := max(0, at.stretch), max(0, at.step); i < len(p.stretches) && p.stretches[i].first < to; i, step = i+1, 0 {
+		s := &p.stretches[i]
+		if s.base+s.most <= most {
+			continue
+		}
+		for _, one := range s.steps[step:] {
+			if one.At >= to {
+				return most, when
+			}
+			if n := s.base + one.NPE; n > most {
+				most, when = n, max(from, one.At)
+			}
+		}
+	}
+	return most, when
+}
+
+// cut makes a step begin at a time.
+func (p *Promised) cut(t berth.Time) {
+	at := p.at(t)
+	if at.stretch < 0 {
+		if len(p.stretches) == 0 {
+			p.stretches = append(p.stretches, stretch{first: t, steps: make([]PromisedFrom, 1, mostSteps)})
+			p.stretches[0].steps[0].At = t
+			return
+		}
+		at = stepPlace{0, -1}
+	}
+	s, npe := &p.stretches[at.stretch], -p.stretches[at.stretch].base // before the first nothing is
+	if at.step >= 0 {
+		if s.steps[at.step].At == t {
+			return
+		}
+		npe = s.steps[at.step].NPE
+	}
+	s.steps = slices.Insert(s.steps, at.step+1, PromisedFrom{t, npe})
+	s.first, s.most = s.steps[0].At, max(s.most, npe)
+	if len(s.steps) < mostSteps {
+		return
+	}
+	behind := stretch{base: s.base, steps: append(make([]PromisedFrom, 0, mostSteps), s.steps[mostSteps/2:]...)}
+	s.steps = s.steps[:mostSteps/2]
+	s.sum()
+	behind.sum()
+	p.stretches = slices.Insert(p.stretches, at.stretch+1, behind)
+}
+
+// join drops the step that begins at a time if it changes nothing.
+func (p *Promised) join(t berth.Time) {
+	at, was := p.at(t), berth.Count(0)
+	s := &p.stretches[at.stretch]
+	switch {
+	case at.step > 0:
+		was = s.base + s.steps[at.step-1].NPE
+	case at.stretch > 0:
+		before := &p.stretches[at.stretch-1]
+		was = before.base + before.steps[len(before.steps)-1].NPE
+	}
+	if p.value(at) != was {
+		return
+	}
+	if s.steps = slices.Delete(s.steps, at.step, at.step+1); len(s.steps) == 0 {
+		p.stretches = slices.Delete(p.stretches, at.stretch, at.stretch+1)
+		return
+	}
+	s.sum()
+	if at.stretch+1 == len(p.stretches) || len(s.steps)+len(p.stretches[at.stretch+1].steps) > mostSteps/2 {
+		return
+	}
+	next := &p.stretches[at.stretch+1]
+	for _, one := range next.steps {
+		s.steps = append(s.steps, PromisedFrom{one.At, one.NPE + next.base - s.base})
+	}
+	s.sum()
+	p.stretches = slices.Delete(p.stretches, at.stretch+1, at.stretch+2)
+}
+
+// Add promises n PEs more throughout [from, to), which is not empty, or fewer if n is negative.
+func (p *Promised) Add(from, to berth.Time, n berth.Count) {
+	p.cut(from)
+	p.cut(to)
+	first, end := p.at(from), p.at(to)
+	for i := first.stretch; i <= end.stretch; i++ {
+		s, lo, hi := &p.stretches[i], 0, len(p.stretches[i].steps)
+		if i == first.stretch {
+			lo = first.step
+		}
+		if i == end.stretch {
+			hi = end.step
+		}
+		if lo == 0 && hi == len(s.steps) {
+			s.base += n
+			continue
+		}
+		for k := lo; k < hi; k++ {
+			s.steps[k].NPE += n
+		}
+		s.sum()
+	}
+	p.join(to)
+	p.join(from)
+}
+
+// check reports a stretch that is not as it has to be.
+func (p *Promised) check() error {
+	last := -berth.Forever
+	for i := range p.stretches {
+		is := &p.stretches[i]
+		if n := len(is.steps); n == 0 || n >= mostSteps {
+			return fmt.Errorf("stretch %d of %d has %d steps", i, len(p.stretches), n)
+		}
+		want := *is
+		if want.sum(); is.first != want.first || is.most != want.most {
+			return fmt.Errorf("stretch %d begins at %d with at most %d PEs; its steps, at %d with %d", i, is.first, is.most, want.first, want.most)
+		}
+		for _, one := range is.steps {
+			if one.At <= last {
+				return fmt.Errorf("a step at %d is behind one at %d", one.At, last)
+			}
+			last = one.At
+		}
+	}
+	return nil
 }
 
 // hold counts the PEs that a part of a reservation holds, or takes them out, if they are
@@ -80,7 +312,7 @@ func (l *ledger) holdOf(h Holder, e *Entry, part int, sign berth.Count) {
 		return
 	}
 	if p, counted := t.promised[a.Resource]; counted && l.holding.has(h, e.r.Request, a.Resource) {
-		t.promised[a.Resource] = p.Add(a.Start, a.End, sign*a.NPE)
+		p.Add(a.Start, a.End, sign*a.NPE)
 	}
 }
 
@@ -104,7 +336,7 @@ func (l *ledger) count(e *Entry, sign int) {
 // limits. What is over may be there until its reservation has ended. It must not be
 // written, and is valid until the next change. Cost: O(n log n) for the n reservations
 // of the holder when it is asked for the first time, and O(1) from then on.
-func (s *State) Promised(h Holder, pool berth.ResourceID) Promised {
+func (s *State) Promised(h Holder, pool berth.ResourceID) *Promised {
 	l := &s.ledger
 	t := l.of[h.kind][h.name]
 	if t == nil || !l.limited {
@@ -113,17 +345,17 @@ func (s *State) Promised(h Holder, pool berth.ResourceID) Promised {
 	p, counted := t.promised[pool]
 	if !counted {
 		if t.promised == nil {
-			t.promised, l.shares = map[berth.ResourceID]Promised{}, true
+			t.promised, l.shares = map[berth.ResourceID]*Promised{}, true
 		}
-		p = l.promisedNow(h, pool)
+		p = promisedOf(l.promisedNow(h, pool))
 		t.promised[pool] = p
 	}
 	return p
 }
 
 // promisedNow counts what is promised from the reservations themselves.
-func (l *ledger) promisedNow(h Holder, pool berth.ResourceID) Promised {
-	var p Promised
+func (l *ledger) promisedNow(h Holder, pool berth.ResourceID) []PromisedFrom {
+	var p []PromisedFrom
 	var list []*Entry
 	if t := l.of[h.kind][h.name]; t != nil {
 		list = t.owned
