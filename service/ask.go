@@ -460,7 +460,10 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 	}
 	var ended error
 	if err == nil {
-		if err = h.admit(ctx, &r); denied(err) {
+		if err = h.changedInProject(ctx, ask.By.User, id, &r); err == nil {
+			err = h.openTo(ctx, &r)
+		}
+		if denied(err) {
 			ended, err = h.shrinks(ctx, ask.By.User, id, &r, err)
 		}
 	}
@@ -472,7 +475,7 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 		if err := k.open(); err != nil {
 			return engine.Event{}, err
 		}
-		if ended != nil && !k.shrinks(&r) {
+		if ended != nil && !k.shrinks(&h.core.config, &r) {
 			return engine.Event{}, ended
 		}
 		if first == 0 {

@@ -17,6 +17,11 @@ func (h *Host) admit(ctx context.Context, r *berth.Request) error {
 	if err := h.inProject(ctx, r.User, &r.Account); err != nil {
 		return err
 	}
+	return h.openTo(ctx, r)
+}
+
+// openTo is admit for a request that names an account as it may.
+func (h *Host) openTo(ctx context.Context, r *berth.Request) error {
 	var open []string
 	var first error
 	asked := func(name string) bool {

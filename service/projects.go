@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -212,11 +213,34 @@ func (h *Host) stillInProject(ctx context.Context, ask *Ask, of func() (user, ac
 		return err // which is told by what follows
 	}
 	named := account
-	err = h.inProject(ctx, user, &account)
-	if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.Unavailable && coded.Field == "account" && named != "" && now.Sub(since) <= saidStands {
+	if err = h.inProject(ctx, user, &account); unanswered(err) && named != "" && now.Sub(since) <= saidStands {
 		return nil
 	}
 	return err
+}
+
+// changedInProject is inProject for the changed request of a reservation: while the accounting does not answer, the account in which the
+// reservation is counts for as long as what the accounting says.
+func (h *Host) changedInProject(ctx context.Context, by, id string, r *berth.Request) error {
+	named := r.Account
+	err := h.inProject(ctx, r.User, &r.Account)
+	if !unanswered(err) || named == "" {
+		return err
+	}
+	letIn, asked := call(ctx, h, by, func(answer func(bool, error)) {
+		k := h.core.card(id)
+		answer(k != nil && k.request != nil && k.request.User == r.User && k.request.Account == named && h.clock().Sub(k.created) <= saidStands, nil)
+	})
+	if letIn {
+		return nil
+	}
+	return cmp.Or(asked, err)
+}
+
+// unanswered reports whether an error of inProject says that an accounting does not answer.
+func unanswered(err error) bool {
+	coded, is := errors.AsType[*berth.Error](err)
+	return is && coded.Code == berth.Unavailable && coded.Field == "account"
 }
 
 // denied reports whether an error says that something may not be.
@@ -230,7 +254,7 @@ func denied(err error) bool {
 func (h *Host) shrinks(ctx context.Context, by, id string, r *berth.Request, why error) (ended, err error) {
 	return call(ctx, h, by, func(answer func(error, error)) {
 		k := h.core.card(id)
-		if k == nil || !k.shrinks(r) {
+		if k == nil || !k.shrinks(&h.core.config, r) {
 			answer(nil, why)
 			return
 		}
@@ -246,17 +270,29 @@ func (h *Host) shrinks(ctx context.Context, by, id string, r *berth.Request, why
 	})
 }
 
-// shrinks reports whether a changed request of a promise asks for no more: no part is wider or longer than the variant that is promised, the
-// window is within the former one, and all else is as it was. Where it may be is not looked at.
-func (k *card) shrinks(r *berth.Request) bool {
-	if k.promise == nil || len(r.Parts) != len(k.request.Parts) || len(k.promise.Terms.Variants) != len(r.Parts) || r.Ready < k.request.Ready || r.Deadline > k.request.Deadline {
+// shrinks reports whether a changed request of a promise asks for no more than it has, and leaves in it the variants alone that do: those of no
+// more PEs than the variant that is promised, and no longer than it lasts with its extensions. The window is within the former one, or within what it
+// was extended to, and all else is as it was. Where it may be is not looked at.
+func (k *card) shrinks(config *engine.Config, r *berth.Request) bool {
+	if k.promise == nil || len(r.Parts) != len(k.request.Parts) || len(k.promise.Terms.Variants) != len(r.Parts) {
+		return false
+	}
+	until := k.request.Deadline
+	if k.promise.Terms.Extended > 0 {
+		until = max(until, k.promise.End())
+	}
+	if r.Ready < k.request.Ready || r.Deadline > until {
 		return false
 	}
 	same, was := *r, *k.request
-	same.Parts = slices.Clone(r.Parts)
+	same.Parts, r.Parts = slices.Clone(r.Parts), slices.Clone(r.Parts)
 	for i := range same.Parts {
-		most := k.promise.Terms.Variants[i]
-		if slices.ContainsFunc(r.Parts[i].Variants, func(v berth.Variant) bool { return v.NPE > most.NPE || v.Duration > most.Duration }) {
+		most, speed := k.promise.Terms.Variants[i], speedAt(config, k.promise.Allotments[i].Resource, &r.Requirements)
+		lasts := speed.Scale(most.Duration) + k.promise.Terms.Extended
+		r.Parts[i].Variants = slices.DeleteFunc(slices.Clone(r.Parts[i].Variants), func(v berth.Variant) bool {
+			return v.NPE > most.NPE || v.Duration > most.Duration && speed.Scale(v.Duration) > lasts
+		})
+		if len(r.Parts[i].Variants) == 0 {
 			return false
 		}
 		same.Parts[i].Variants = was.Parts[i].Variants

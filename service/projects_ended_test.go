@@ -44,8 +44,8 @@ func TestEndedMembershipInEveryWay(t *testing.T) {
 		{"more PEs", true, changed(variant(npe+1, duration))},
 		{"longer", true, changed(variant(npe, duration+1))},
 		{"fewer PEs for longer", true, changed(variant(npe-2, duration+1))},
-		{"a further variant", true, changed(func(r *berth.Request) {
-			r.Parts[0].Variants = []berth.Variant{{NPE: npe - 1, Duration: duration}, {NPE: npe + 1, Duration: duration / 2}}
+		{"variants of which each is more", true, changed(func(r *berth.Request) {
+			r.Parts[0].Variants = []berth.Variant{{NPE: npe - 1, Duration: duration + 1}, {NPE: npe + 1, Duration: duration / 2}}
 		})},
 		{"a later window", true, changed(func(r *berth.Request) { r.Ready, r.Deadline = r.Ready+500, r.Deadline+500 })},
 		{"an earlier window", true, changed(func(r *berth.Request) { r.Ready -= 500 })},
@@ -57,6 +57,9 @@ func TestEndedMembershipInEveryWay(t *testing.T) {
 		{"shorter", false, changed(variant(npe, duration/2))},
 		{"fewer and shorter in a part of the window", false, changed(func(r *berth.Request) { variant(1, 10)(r); r.Ready, r.Deadline = r.Ready+1, r.Deadline-1 })},
 		{"the same", false, changed(func(*berth.Request) {})},
+		{"a narrower variant beside a wider one", false, changed(func(r *berth.Request) {
+			r.Parts[0].Variants = []berth.Variant{{NPE: npe - 1, Duration: duration}, {NPE: npe + 1, Duration: duration / 2}}
+		})},
 		{"release", false, func(h *service.Host, id, _ string) (a service.Answer, err error) {
 			a.Reservation, err = h.Release(ctx, cid, id)
 			return a, err
@@ -106,6 +109,65 @@ func TestEndedMembershipInEveryWay(t *testing.T) {
 			}
 			if !c.denied && c.name != "release" && !slices.Equal(got.Request.Sites, []string{was.Allotments[0].Resource.Site}) {
 				t.Errorf("it may be at %v, want where it is alone", got.Request.Sites)
+			}
+		})
+	}
+}
+
+// After a membership has ended, what is left of an extension or of a moldable request can be given back: what a change may come to is no more PEs
+// than are promised, and no longer than it lasts.
+func TestWhatIsLessThanPromisedIsGivenBackAfterAMembership(t *testing.T) {
+	t.Parallel()
+	ctx, cid := t.Context(), asUser("cid")
+	for _, c := range []struct {
+		name     string
+		variants []berth.Variant // asked for at first
+		extended berth.Duration
+		change   []berth.Variant // nil if none is left
+		until    berth.Time
+		left     []berth.Variant
+	}{
+		{"half of an extension", []berth.Variant{{NPE: 4, Duration: 100}}, 60, []berth.Variant{{NPE: 4, Duration: 130}}, 2160, []berth.Variant{{NPE: 4, Duration: 130}}},
+		{"all of an extension", []berth.Variant{{NPE: 4, Duration: 100}}, 60, []berth.Variant{{NPE: 2, Duration: 160}}, 2160, []berth.Variant{{NPE: 2, Duration: 160}}},
+		{"more than an extension", []berth.Variant{{NPE: 4, Duration: 100}}, 60, []berth.Variant{{NPE: 2, Duration: 161}}, 2161, nil},
+		{"a window beyond an extension", []berth.Variant{{NPE: 4, Duration: 100}}, 60, []berth.Variant{{NPE: 2, Duration: 160}}, 2161, nil},
+		{"a window beyond what is not extended", []berth.Variant{{NPE: 4, Duration: 100}}, 0, []berth.Variant{{NPE: 2, Duration: 100}}, 2101, nil},
+		{"of a moldable request what is no more", []berth.Variant{{NPE: 4, Duration: 50}, {NPE: 2, Duration: 100}}, 0, []berth.Variant{{NPE: 3, Duration: 50}, {NPE: 2, Duration: 100}}, 2100, []berth.Variant{{NPE: 3, Duration: 50}}},
+		{"a moldable request in less time", []berth.Variant{{NPE: 4, Duration: 50}, {NPE: 2, Duration: 100}}, 0, []berth.Variant{{NPE: 4, Duration: 50}, {NPE: 2, Duration: 100}}, 2099, []berth.Variant{{NPE: 4, Duration: 50}}},
+		{"the other variant of a moldable request", []berth.Variant{{NPE: 4, Duration: 50}, {NPE: 2, Duration: 100}}, 0, []berth.Variant{{NPE: 2, Duration: 100}}, 2100, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h, who := withProjects(t, false, nil)
+			r := berth.Rigid("", 0, 2000, 2100, 4, 100)
+			r.User, r.Account, r.Parts[0].Variants = "cid", "phys", c.variants
+			a, err := h.Submit(ctx, cid, r)
+			if err != nil || a.Reservation.State != service.Confirmed || a.Reservation.Allotments[0].NPE != 4 {
+				t.Fatalf("%+v, %v", a, err)
+			}
+			id, had := a.Reservation.ID, a.Reservation.Allotments[0]
+			if c.extended > 0 {
+				had.End += berth.Time(c.extended)
+				if a, err := h.Extend(ctx, cid, id, had.End); err != nil || a.Refusal != nil {
+					t.Fatalf("%+v, %v", a, err)
+				}
+			}
+			who.left = true
+			changed := *a.Reservation.Request.Clone()
+			changed.Parts[0].Variants, changed.Deadline = c.change, c.until
+			a, err = h.Modify(ctx, cid, id, changed)
+			if c.left == nil {
+				wantCode(t, err, berth.Denied)
+				return
+			}
+			if err != nil || a.Refusal != nil {
+				t.Fatalf("%+v, %v", a.Refusal, err)
+			}
+			if got := a.Reservation.Request.Parts[0].Variants; !slices.Equal(got, c.left) {
+				t.Errorf("it asks for %v; want %v", got, c.left)
+			}
+			if at := a.Reservation.Allotments[0]; at.NPE > had.NPE || at.End.Sub(at.Start) > had.End.Sub(had.Start) || at.End > had.End && at.End > 2100 {
+				t.Errorf("it has %+v, and had %+v", at, had)
 			}
 		})
 	}

@@ -49,6 +49,14 @@ func TestWhatTheAccountingSaidCountsForAWeek(t *testing.T) {
 			_, err := w.host.Extend(t.Context(), ann, "old", until)
 			return err
 		}
+		window := w.now() + 60*day
+		modify := func(account string, npe berth.Count) error {
+			r := berth.Rigid("", 0, window, window+day, npe, day)
+			r.User, r.Account = "ann", account
+			_, err := w.host.Modify(t.Context(), ann, "other", r)
+			return err
+		}
+		submit(t, w.host, ann, berth.Rigid("other", 0, window, window+day, 1, day))
 		start := w.now() + 49*day
 		if r := submit(t, w.host, ann, berth.Rigid("old", 0, start, start+day, 1, day)).Reservation; r.Request.Account != "chem" {
 			t.Fatalf("%+v", r)
@@ -62,8 +70,14 @@ func TestWhatTheAccountingSaidCountsForAWeek(t *testing.T) {
 			t.Errorf("what it has let in: %v", err)
 		}
 		wantCode(t, ask(), berth.Unavailable)
+		if err := modify("chem", 2); err != nil {
+			t.Errorf("a change in the account that it has let in: %v", err)
+		}
+		wantCode(t, modify("phys", 2), berth.Unavailable)
+		wantCode(t, modify("", 2), berth.Unavailable)
 		time.Sleep(8 * day * time.Second)
 		wantCode(t, extend(), berth.Unavailable)
+		wantCode(t, modify("chem", 1), berth.Unavailable)
 		silent = false
 		if err := extend(); err != nil {
 			t.Errorf("it answers again: %v", err)
