@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/identity"
@@ -27,14 +26,15 @@ func (d *Directory) Person(user string) string {
 	return cmp.Or(account.Owner, user)
 }
 
-// Groups returns the groups of a person.
+// Groups returns the groups of a person, as service.GroupsFrom has those of each directory. A name is one person in both.
 func (d *Directory) Groups(ctx context.Context, person string) ([]string, error) {
 	groups, err := d.Identity.GroupsOf(ctx, person)
 	if err != nil {
 		return nil, err
 	}
+	groups = service.GroupsFrom(service.MachineGroup, groups)
 	if said, known := d.Tokens.Member(person, d.Now()); known && d.Identity != nil && d.Identity.OIDC != nil {
-		groups = append(slices.Clip(groups), said...)
+		groups = append(groups, service.GroupsFrom(service.ProviderGroup, said)...)
 	}
 	return groups, nil
 }

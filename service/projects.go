@@ -38,7 +38,7 @@ type Project struct {
 type Directory interface {
 	// Person returns for whom a user acts: the owner of a service account, else the user.
 	Person(user string) string
-	// Groups returns the groups of a person on the machine and at the OpenID provider. The error is of code Unavailable if they
+	// Groups returns the groups of a person on the machine and at the OpenID provider, as GroupsFrom has them. The error is of code Unavailable if they
 	// cannot be known now.
 	Groups(ctx context.Context, person string) ([]string, error)
 }
@@ -302,12 +302,33 @@ func (k *card) shrinks(config *engine.Config, r *berth.Request) bool {
 	return reflect.DeepEqual(same, was)
 }
 
-// GroupNames returns the groups that are members of projects, by name.
+// What a group of a project begins with if it is one of the machine alone, or of the OpenID provider alone.
+const (
+	MachineGroup  = "machine:"
+	ProviderGroup = "oidc:"
+)
+
+// GroupsFrom returns groups of one directory as projects may name them: as they are, and behind what says where they are from. A group
+// whose own name begins so counts only behind it, so that none passes for one of the other directory.
+func GroupsFrom(from string, groups []string) []string {
+	list := make([]string, 0, 2*len(groups))
+	for _, g := range groups {
+		if !strings.HasPrefix(g, MachineGroup) && !strings.HasPrefix(g, ProviderGroup) {
+			list = append(list, g)
+		}
+		list = append(list, from+g)
+	}
+	return list
+}
+
+// GroupNames returns the groups at the OpenID provider that may make users members of projects, by name.
 func (p *Projects) GroupNames() []string {
 	names := map[string]bool{}
 	for i := range p.List {
 		for _, g := range p.List[i].Groups {
-			names[g] = true
+			if !strings.HasPrefix(g, MachineGroup) {
+				names[strings.TrimPrefix(g, ProviderGroup)] = true
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
