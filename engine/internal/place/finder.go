@@ -226,15 +226,15 @@ type search struct {
 	only      berth.ResourceID // the only pool that will do, if it has a name
 	notBefore berth.Time
 	deadline  berth.Time
-	extended  berth.Duration    // by how much it lasts longer than its variant
-	pinned    []berth.Variant   // of each part, if they are fixed
-	allowed   []allowance       // to the holders that have limits; it is not written
-	bound     bool              // a limit has narrowed the search
-	vacant    []*state.Entry    // have left their places, and are charged as they were
-	placed    map[inPool]share  // with what was placed before and is on no record; nil is what is promised
-	over      *berth.Refusal    // of a limit that does not depend on the place
-	rated     *pool             // what rate is of; nil until one is asked for
-	rate      policy.Rate       // what the request is charged there
+	extended  berth.Duration   // by how much it lasts longer than its variant
+	pinned    []berth.Variant  // of each part, if they are fixed
+	allowed   []allowance      // to the holders that have limits; it is not written
+	bound     bool             // a limit has narrowed the search
+	vacant    []*state.Entry   // have left their places, and are charged as they were
+	placed    map[inPool]share // with what was placed before and is on no record; nil is what is promised
+	over      *berth.Refusal   // of a limit that does not depend on the place
+	rated     *pool            // what rate is of; nil until one is asked for
+	rate      policy.Rate      // what the request is charged there
 	// Of classes of PEs:
 	way         int           // of those in which the constraints can be met
 	constraints []constrained // of each part; nil until they are needed

@@ -39,7 +39,7 @@ const mostSteps = 64
 // stepPlace is a step of a Promised: before the first, stretch and step are -1.
 type stepPlace struct{ stretch, step int }
 
-// promisedOf returns it with such steps, which ascend, and of which none is what the one before it is.
+// promisedOf returns it with such steps, which ascend; each differs from the one before it.
 func promisedOf(steps []PromisedFrom) *Promised {
 	p := new(Promised)
 	for part := range slices.Chunk(steps, mostSteps/2) {
