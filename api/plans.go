@@ -219,7 +219,7 @@ func (c *call) planningAt(w *wanted, file *workload.WorkflowFile, now berth.Time
 		Now: form.TimeOf(now), Bound: form.TimeOf(p.Instance.Bound()), Held: []form.Holding{}, Tasks: make([]form.WorkflowTask, p.Flow.Len()),
 	}
 	if file.Report.NoAlpha > 0 {
-		about.Notes = append(about.Notes, fmt.Sprintf("%d of %d tasks have no alpha; taken: %g", file.Report.NoAlpha, file.Report.Tasks, w.alpha))
+		about.Notes = append(about.Notes, fmt.Sprintf("%d of %d tasks have no serial fraction; %g is taken", file.Report.NoAlpha, file.Report.Tasks, w.alpha))
 	}
 	for i := range about.Tasks {
 		task := p.Flow.Task(i)

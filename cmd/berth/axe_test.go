@@ -251,7 +251,7 @@ func TestAxeFindsNothing(t *testing.T) {
 			}
 			if role == service.Operator {
 				visit(p, "Operate")
-				part(p, "limits", "Nobody has anything")
+				part(p, "limits", "Nothing counts towards a limit")
 				x.examine(p, at("empty operate"))
 			}
 			p.Close()

@@ -293,7 +293,7 @@ func TestBookTellsCosts(t *testing.T) {
 	shot(h.Page, "book-costs")
 	h.to(h.Eval(line).(string))
 	h.Key("Enter")
-	h.Wait(`document.querySelector('main details').open && /3[12]\.\d PE hours that jobs would use before its start would stay idle/.test(document.querySelector('main details').innerText)`)
+	h.Wait(`document.querySelector('main details').open && /3[12]\.\d PE-hours that jobs would use before its start would stay idle/.test(document.querySelector('main details').innerText)`)
 	shot(h.Page, "book-costs-open")
 	noFaults(t, h.Page)
 }

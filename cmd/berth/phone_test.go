@@ -57,6 +57,7 @@ func TestPagesFitAPhone(t *testing.T) {
 			painted(p, 2)
 			look("viewer")
 			p.Visit(q.link("olga", service.Operator, ""))
+			p.Wait(`document.querySelector('.account')?.innerText.includes('olga')`)
 			painted(p, 2)
 			switch state {
 			case "degraded":

@@ -536,22 +536,21 @@ func (p *Page) Shot(path string) []byte {
 	return data
 }
 
-// ShotWhole writes a picture of a page to a file, with what is below the window, down to a height.
+// ShotWhole writes a picture of a page to a file, with what is below the window, down to a height. The window is
+// made as tall for that: what stays at its top, and what lies over the page, is where a person sees it.
 func (p *Page) ShotWhole(path string, most int) {
 	p.t.Helper()
-	var shape struct {
-		CSSContentSize struct{ Width, Height float64 }
+	was := p.size
+	tall := int(p.Eval(`Math.max(document.documentElement.scrollHeight, ...[...document.querySelectorAll('.mantine-Drawer-content, .mantine-Modal-content')].map((e) => e.scrollHeight + 100))`).(float64))
+	from := p.Eval(`scrollY`)
+	if tall > was.Height {
+		p.Resize(Size{Width: was.Width, Height: min(tall, most)})
+		p.Eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))`)
 	}
-	p.must("Page.getLayoutMetrics", nil, &shape)
-	clip := map[string]any{"x": 0, "y": 0, "width": p.size.Width, "height": min(max(int(shape.CSSContentSize.Height), p.size.Height), most), "scale": 1}
-	var shot struct{ Data string }
-	p.must("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true, "clip": clip}, &shot)
-	data, err := base64.StdEncoding.DecodeString(shot.Data)
-	if err == nil {
-		err = os.WriteFile(path, data, 0o600)
-	}
-	if err != nil {
-		p.t.Fatal(err)
+	p.Shot(path)
+	if tall > was.Height {
+		p.Resize(was)
+		p.Eval(fmt.Sprintf(`new Promise((done) => requestAnimationFrame(() => { scrollTo(0, %v); requestAnimationFrame(done); }))`, from))
 	}
 }
 

@@ -86,7 +86,7 @@ export function Accounts({ me, zone, onEnded }: { me: Me; zone: string; onEnded:
       {form && wanted ? (
         <Paper withBorder p="sm" component="form" aria-label={w.make} onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (named && !busy) send<Account>('POST', 'v1/service-accounts', wanted, (made) => { setForm(null); setDone(w.isMade(made!.name)); setAsking(made!.name); }); }}>
           <Stack gap="xs">
-            <Group gap="md" align="start">
+            <Group gap="md" align="start" className="fields">
               <TextInput label={w.name} size="xs" w={170} autoFocus autoComplete="off" value={form.name} onChange={(e) => setForm({ ...form, name: e.currentTarget.value })} error={form.name.trim() !== '' && !named && form.name.trim() !== 'svc-' && w.badName(form.name.trim())} description={w.nameAbout} inputWrapperOrder={inOrder} />
               <Select label={w.role} size="xs" w={120} data={ranks.slice(0, ranks.indexOf(me.role) + 1)} value={form.role} onChange={(v) => v && setForm({ ...form, role: v })} allowDeselect={false} />
               <TextInput label={w.note} size="xs" w={200} autoComplete="off" value={form.note} onChange={(e) => setForm({ ...form, note: e.currentTarget.value })} description={w.noteAbout} inputWrapperOrder={inOrder} />

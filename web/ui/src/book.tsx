@@ -265,7 +265,7 @@ export function Book({ theme, onLive, onEnded }: { theme: Theme; onLive: (live: 
                     <Text fw={600} size="sm">{text.book.differences[o.difference] ?? o.difference}</Text>
                     <Text size="sm" className="named">{text.pes(o.npe)} at {o.site}, {o.pool}</Text>
                     <Text size="sm">{spell(o)}</Text>
-                    <Text size="xs" c="dimmed">{length(o.duration)}{deadline !== null && `, ${end === deadline ? 'until' : `${length(Math.abs(deadline - end))} ${end < deadline ? 'before' : 'after'}`} the deadline`}; leaves {Math.round(o.idle_pe_seconds / 3600)} PE hours idle around it</Text>
+                    <Text size="xs" c="dimmed">takes {length(o.duration)}{deadline !== null && `, ends ${end === deadline ? 'at' : `${length(Math.abs(deadline - end))} ${end < deadline ? 'before' : 'after'}`} the deadline`}, leaves {Math.round(o.idle_pe_seconds / 3600)} PE-hours idle around it</Text>
                     <Costs of={o.cost} />
                     <Button mt={6} size="compact-xs" variant="default" disabled={busy}
                       onPointerDown={(e) => { e.currentTarget.setPointerCapture(e.pointerId); pressed.current = { x: e.clientX, y: e.clientY }; }}

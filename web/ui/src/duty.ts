@@ -77,7 +77,7 @@ export const maintenanceOff = (name: string, only: string) => `berth maintenance
 /** amount writes a value of a limit for people. */
 export function amount(l: Limit, value: number): string {
   if (l.unit === 'seconds') return length(value);
-  if (l.unit === 'bytes') return value >= 1e6 ? `${(value / 1e6).toFixed(1)} MB` : `${value} B`;
+  if (l.unit === 'bytes') return value >= 1e6 ? `${(value / 1e6).toFixed(1)} MB` : value >= 1e3 ? `${(value / 1e3).toFixed(1)} kB` : `${value} B`;
   if (l.unit === 'PE-hours') return `${value.toFixed(1)} PE-hours`;
   return l.unit === 'count' ? String(value) : `${value} ${l.unit}`;
 }

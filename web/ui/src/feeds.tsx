@@ -58,13 +58,13 @@ export function Feeds({ me, sites, zone, onEnded }: { me: Me; sites: string[]; z
       {!got.value && !got.failure && <Waiting />}
       {got.value?.feeds.length === 0 && <Text size="sm" c="dimmed">{w.none}</Text>}
       {Boolean(got.value?.feeds.length) && (
-        <Table aria-label={w.title} verticalSpacing={4}>
-          <Table.Thead><Table.Tr>{everybody && <Table.Th>User</Table.Th>}<Table.Th>{w.shows}</Table.Th><Table.Th>{w.note}</Table.Th><Table.Th>Made</Table.Th><Table.Th>Read last</Table.Th><Table.Th><span className="unseen">{w.revoke}</span></Table.Th></Table.Tr></Table.Thead>
+        <Table aria-label={w.title} verticalSpacing={4} className="list">
+          <Table.Thead><Table.Tr>{everybody && <Table.Th>User</Table.Th>}<Table.Th>{w.shows}</Table.Th><Table.Th>Made</Table.Th><Table.Th><span className="unseen">{w.revoke}</span></Table.Th></Table.Tr></Table.Thead>
           <Table.Tbody>
             {got.value!.feeds.map((f) => (
               <Table.Tr key={f.id} data-id={f.id}>
                 {everybody && <Table.Td className="named">{f.user}</Table.Td>}
-                <Table.Td className="named">{f.site ? w.site(f.site) : w.own}</Table.Td><Table.Td className="named">{f.note}</Table.Td><Table.Td>{stamp(f.created)}</Table.Td><Table.Td>{f.used ? stamp(f.used) : w.never}</Table.Td>
+                <Table.Td className="named">{f.site ? w.site(f.site) : w.own}{f.note && <Text size="xs" className="named">{f.note}</Text>}</Table.Td><Table.Td>{stamp(f.created)}<Text size="xs" c="dimmed">{f.used ? <Stamp of={w.read(time(at(f.used), zone))} /> : w.never}</Text></Table.Td>
                 <Table.Td ta="right"><Revoke feed={f} onDone={got.again} onFailed={failed} /></Table.Td>
               </Table.Tr>
             ))}

@@ -3,7 +3,7 @@
 import { Alert, Anchor, Button, Checkbox, Group, Paper, ScrollArea, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
 import { useRef, useState } from 'react';
 import { act, Failure, get, post, type Me } from './api.js';
-import { length, ticks, time } from './clock.js';
+import { length, period, ticks, time } from './clock.js';
 import type { Plan, PlannedWorkflow } from './dag.js';
 import { useAsked, useGot } from './follow.js';
 import { isWord, parseTime, stampOf } from './grammar.js';
@@ -32,11 +32,12 @@ const good: Record<string, string> = { held: 'held', promised: 'confirmed', runn
 const FlowState = ({ of }: { of: string }) => <State of={good[of] ?? of} words={w.states[of] ?? of} />;
 const spare = (f: Flow) => (f.slack === undefined ? (f.deadline ? '–' : w.noDeadline) : f.slack < 0 ? w.late(length(-f.slack)) : w.slack(length(f.slack)));
 const left = (f: Flow, clock: number) => words.promises.left(length(Math.max(0, at(f.expires!) - clock)));
+const capital = (s: string) => s.charAt(0).toUpperCase() + s.slice(1);
 const most = 100; // tries of a task that the service takes
 const drawn = 200; // lanes that a browser scrolls well
 
 /** Flows lists workflows, and shows all about the one that the address names. */
-export function Flows({ me, zone, clock, changes, query, change, onEnded }: { me: Me; zone: string; clock: number; changes: number; query: URLSearchParams; change: (name: string, value: string) => void; onEnded: () => void }) {
+export function Flows({ me, zone, clock, changes, query, change, onActed, onEnded }: { me: Me; zone: string; clock: number; changes: number; query: URLSearchParams; change: (name: string, value: string) => void; onActed: (id: string) => void; onEnded: () => void }) {
   const all = query.get('over') === '1';
   const everybody = me.role === 'operator' && query.get('everybody') === '1';
   const chosen = query.get('flow') ?? '';
@@ -64,7 +65,7 @@ export function Flows({ me, zone, clock, changes, query, change, onEnded }: { me
                 {list.map((f) => (
                   <Table.Tr key={f.id} data-flow={f.id} data-selected={f.id === chosen || undefined}>
                     <Table.Td><FlowState of={f.state} />{f.expires && <Text size="xs" c="dimmed">{left(f, clock)}</Text>}</Table.Td>
-                    <Table.Td className="named">{f.name && f.name !== f.id ? <>{f.name} <span className="faint">{f.id}</span></> : f.id}</Table.Td>
+                    <Table.Td className="named">{f.name && f.name !== f.id ? <>{f.name} <span className="faint wide-only">{f.id}</span></> : f.id}</Table.Td>
                     {everybody && <Table.Td className="named">{f.user}</Table.Td>}
                     <Table.Td><Stamp of={f.end ? time(at(f.end), zone) : '–'} /></Table.Td>
                     <Table.Td visibleFrom="sm">{spare(f)}</Table.Td>
@@ -77,7 +78,7 @@ export function Flows({ me, zone, clock, changes, query, change, onEnded }: { me
           </ScrollArea.Autosize>
         </Paper>
       )}
-      {chosen && <OneFlow key={chosen} id={chosen} zone={zone} clock={clock} changes={changes} onEnded={onEnded} onDone={again} />}
+      {chosen && <OneFlow key={chosen} id={chosen} zone={zone} clock={clock} changes={changes} onEnded={onEnded} onDone={again} onActed={() => onActed(chosen)} />}
     </section>
   );
 }
@@ -95,7 +96,7 @@ async function fetchList(path: string, signal: AbortSignal): Promise<{ workflows
 type Act = keyof typeof w.acts;
 
 /** OneFlow is all about a workflow: planned against what is, and what can be done. */
-function OneFlow({ id, zone, clock, changes, onEnded, onDone }: { id: string; zone: string; clock: number; changes: number; onEnded: () => void; onDone: () => void }) {
+function OneFlow({ id, zone, clock, changes, onEnded, onDone, onActed }: { id: string; zone: string; clock: number; changes: number; onEnded: () => void; onDone: () => void; onActed: () => void }) {
   const path = `v1/workflows/${encodeURIComponent(id)}`;
   const got = useGot<Flow>(path, changes, onEnded);
   const [form, setForm] = useState<'cancel' | 'retry' | null>(null);
@@ -119,6 +120,7 @@ function OneFlow({ id, zone, clock, changes, onEnded, onDone }: { id: string; zo
       else {
         setDone(what);
         setForm(null);
+        onActed();
       }
     } catch (e) {
       if (!(e instanceof Failure)) throw e;
@@ -143,7 +145,7 @@ function OneFlow({ id, zone, clock, changes, onEnded, onDone }: { id: string; zo
       <Stack gap="xs">
         <Group gap="xs"><FlowState of={f.state} /><Text fw={600} className="named brief" title={f.name || f.id}>{f.name || f.id}</Text></Group>
         {f.expires && <Text size="sm" data-testid="flow-left">{w.heldUntil(`${time(at(f.expires), zone)} ${zone}`, left(f, clock))}</Text>}
-        <Text size="sm" data-testid="flow-facts">{facts.join('; ')}.{f.why && <span className="named"> {f.why}.</span>}</Text>
+        <Text size="sm" data-testid="flow-facts">{capital(facts.join('; '))}.{f.why && <span className="named"> {capital(f.why)}.</span>}</Text>
         {f.refusal && <Text size="sm" className="named">{f.refusal.detail}</Text>}
         <Trouble failure={failure} />
         {done && <Alert color="green" variant="light" role="alert" title={w.done[done]}><Command line={line[done]} /></Alert>}
@@ -215,7 +217,7 @@ function Lanes({ f, zone, clock }: { f: Flow; zone: string; clock: number }) {
 }
 
 function StepTable({ f, zone }: { f: Flow; zone: string }) {
-  const stamp = (t?: string) => (t ? time(at(t), zone) : '–');
+  const stamp = (t?: string) => (t ? <Stamp of={time(at(t), zone)} /> : '–');
   return (
     <ScrollArea.Autosize mah={420} viewportProps={{ tabIndex: 0, role: 'group', 'aria-label': w.tasks }}>
       <Table stickyHeader verticalSpacing={3} aria-label={w.tasks} className="facts">
@@ -226,7 +228,7 @@ function StepTable({ f, zone }: { f: Flow; zone: string }) {
               <Table.Td className="named">{t.reservation ? <Anchor size="sm" href={`promises?sel=${encodeURIComponent(t.reservation)}`}>{t.id}</Anchor> : t.id}{t.critical && `, ${words.workflow.critical}`}</Table.Td>
               <Table.Td><State of={t.state === 'succeeded' ? 'ok' : t.state} words={t.state} />{(t.tries ?? 0) > 1 && <Text size="xs">try {t.tries}</Text>}{t.why && <Text size="xs" className="named">{t.why}</Text>}</Table.Td>
               <Table.Td ta="right">{t.npe ?? '–'}</Table.Td><Table.Td>{stamp(t.start)}</Table.Td><Table.Td>{stamp(t.end)}</Table.Td>
-              <Table.Td>{stamp(t.planned_start)} – {stamp(t.planned_end)}</Table.Td><Table.Td className="named">{t.after?.join(', ') || '–'}</Table.Td>
+              <Table.Td>{t.planned_start && t.planned_end ? <Stamp of={period(at(t.planned_start), at(t.planned_end), zone)} /> : '–'}</Table.Td><Table.Td className="named">{t.after?.join(', ') || '–'}</Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>
@@ -248,7 +250,7 @@ function Refused({ answer, zone }: { answer: Answer; zone: string }) {
 const offerLine = (o: Offer, zone: string) => w.offer(`${time(at(o.deadline), zone)}`, `${time(at(o.end), zone)} ${zone}`, hours(o.cpu_hours), o.algorithm);
 
 /** BookAll books what was planned: all tasks or none. A refusal keeps the form, and what could be had instead is held or booked from there. */
-export function BookAll({ flow, plan, tightest, commands, zone, clock, onBooked, onEnded }: { flow: PlannedWorkflow; plan: Plan | null; tightest: number | null; commands: Map<string, string[]>; zone: string; clock: number; onBooked: (id: string) => void; onEnded: () => void }) {
+export function BookAll({ flow, plan, tightest, commands, zone, clock, acted, onBooked, onEnded }: { flow: PlannedWorkflow; plan: Plan | null; tightest: number | null; commands: Map<string, string[]>; zone: string; clock: number; acted: string; onBooked: (id: string) => void; onEnded: () => void }) {
   const [typed, setTyped] = useState<{ id: string; deadline: string | null; planner: string | null; retries: string; folder: string; account: string; qos: string }>({ id: '', deadline: null, planner: null, retries: '0', folder: '', account: '', qos: '' });
   const [base, setBase] = useState(clock); // what now means while the form is filled in
   const [busy, setBusy] = useState('');
@@ -319,7 +321,7 @@ export function BookAll({ flow, plan, tightest, commands, zone, clock, onBooked,
     <Paper withBorder radius="sm" p="sm" component="form" aria-labelledby="book-title" onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (right && busy === '') void submit('book', {}); }}>
       <Title order={2} size="h5" id="book-title">{w.book}</Title>
       <Text size="sm" c="dimmed" mb="xs">{w.bookAbout}</Text>
-      <Group gap="md" align="start">
+      <Group gap="md" align="start" className="fields">
         <TextInput label={w.deadline} size="xs" w={230} value={deadlineText} onChange={(e) => { setBase(clock); set({ deadline: e.currentTarget.value }); }} error={wrong.deadline} description={by === null ? w.asEarly : `${time(by, zone)} ${zone}${roomier ? `. ${w.room(length(usual! - tightest!))}` : ''}`} inputWrapperOrder={order} />
         <Select label={w.planner} size="xs" w={210} data={[{ value: 'best', label: w.best }, ...(plan && plan.planner !== 'best' ? [plan.planner] : []), ...(planner !== 'best' && planner !== plan?.planner ? [planner] : [])]} value={planner} onChange={(v) => v && set({ planner: v })} allowDeselect={false} />
         <TextInput label={w.retries} size="xs" w={190} value={typed.retries} onChange={(e) => set({ retries: e.currentTarget.value })} error={wrong.retries} inputMode="numeric" />
@@ -337,7 +339,7 @@ export function BookAll({ flow, plan, tightest, commands, zone, clock, onBooked,
       <Stack gap="xs" mt="xs">
         <Trouble failure={failure} />
         {answer && answer.decision === 'refused' && <Alert color="orange" variant="light" title={w.refused} role="alert" data-testid="flow-refused"><Text size="sm" className="named">{answer.workflow.refusal?.detail}</Text></Alert>}
-        {answer && answer.decision !== 'refused' && <Alert color="green" variant="light" title={w.booked[answer.decision] ?? answer.decision} role="alert" data-testid="flow-booked"><Text size="sm"><code className="named">{answer.workflow.id}</code></Text><Button mt="xs" size="compact-xs" variant="default" onClick={() => document.getElementById('flows-title')?.scrollIntoView()}>{w.look}</Button></Alert>}
+        {answer && answer.decision !== 'refused' && answer.workflow.id !== acted && <Alert color="green" variant="light" title={w.booked[answer.decision] ?? answer.decision} role="alert" data-testid="flow-booked"><Text size="sm"><code className="named">{answer.workflow.id}</code></Text><Button mt="xs" size="compact-xs" variant="default" onClick={() => document.getElementById('flows-title')?.scrollIntoView()}>{w.look}</Button></Alert>}
         {offers && (
           <section aria-label={w.offers}>
             <Text size="sm" fw={600}>{offers.length > 0 ? w.offers : w.noOffers}</Text>

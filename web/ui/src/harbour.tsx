@@ -7,9 +7,9 @@ import { type Fetched, filters, filterToSend, maskOf, queryOf, type State, state
 import { about, begins, capital, Gantt } from './gantt.js';
 import { parseTime } from './grammar.js';
 import { listen } from './live.js';
-import { useNamed, whoAt } from './names.js';
+import { spanned, useNamed, whoAt } from './names.js';
 import { fills, type Theme } from './palette.js';
-import { Stamp, Trouble, Waiting } from './parts.js';
+import { Command, Stamp, Trouble, Waiting } from './parts.js';
 import { Flag, parse, type Picture } from './picture.js';
 import { text } from './text.js';
 import { frozen, least, most, moving, normal, readView, writeView, type View } from './view.js';
@@ -286,7 +286,7 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
         <Find sites={sites ?? []} onFound={(c, details) => { setDialog(''); change(c); if (details && c.selected) setOpen(true); }} />
       </Modal>
       <Modal lockScroll={false} opened={dialog === 'keys'} onClose={() => setDialog('')} title="Keys, while the picture has the focus" closeButtonProps={{ 'aria-label': 'Close' }}>
-        <Table><Table.Tbody>{text.help.map(([k, what]) => <Table.Tr key={k}><Table.Td><Kbd>{k}</Kbd></Table.Td><Table.Td>{what}</Table.Td></Table.Tr>)}</Table.Tbody></Table>
+        <Table><Table.Tbody>{text.help.map(([k, what]) => <Table.Tr key={k}><Table.Td className="whole"><Kbd>{k}</Kbd></Table.Td><Table.Td>{what}</Table.Td></Table.Tr>)}</Table.Tbody></Table>
       </Modal>
     </Stack>
   );
@@ -539,6 +539,7 @@ function PoolPanel({ site, pool, me, view, from, to, clock, zone, theme, stale, 
         <Text size="sm" mt="xs" data-testid="empty">
           <strong>{view.owner === 'mine' ? text.emptyMine.title : filters(view) ? text.emptyFilter.title : text.emptyWindow.title}.</strong>{' '}
           {view.owner === 'mine' ? text.emptyMine.text : filters(view) ? text.emptyFilter.text : me.role === 'viewer' ? text.emptyWindow.viewer : text.emptyWindow.user}{' '}
+          {!filters(view) && view.owner !== 'mine' && me.role !== 'viewer' && <Anchor href="book" size="sm">{text.emptyWindow.act}</Anchor>}
           {filters(view) && <Button size="compact-xs" variant="default" onClick={() => change({ owner: '', states: [], words: '' })}>{text.emptyMine.act}</Button>}
         </Text>
       )}
@@ -613,7 +614,7 @@ function Details({ site, number, zone, stale, me }: { site: string; number: numb
   if (first.id) lines.push(['Id', <code key="id">{first.id}</code>]);
   for (const s of spans) {
     lines.push([spans.length > 1 ? `Part at ${s.pool}` : 'Pool', `${site}, ${s.pool}`]);
-    lines.push(['PEs', `${s.npe}${s.pes ? ` (${s.pes})` : `, ${text.provisional}`}`]);
+    lines.push(['PEs', `${s.npe}${s.pes ? (own?.nodes?.length ? '' : ` (${spanned(s.pes)})`) : `, ${text.provisional}`}`]);
     lines.push(['Begins', s.start ? `${at(s.start)} ${zone}` : s.seen ? text.orEarlier(`${at(s.seen)} ${zone}`) : 'earlier']);
     lines.push(['Ends', s.end ? `${at(s.end)} ${zone}` : 'unknown']);
     if (s.start && s.end) lines.push(['Length', length((Date.parse(s.end) - Date.parse(s.start)) / 1000)]);
@@ -628,7 +629,8 @@ function Details({ site, number, zone, stale, me }: { site: string; number: numb
       <Table variant="vertical" layout="fixed">
         <Table.Tbody>{lines.map(([k, v], i) => <Table.Tr key={i}><Table.Th w={120}>{k}</Table.Th><Table.Td className="named">{v}</Table.Td></Table.Tr>)}</Table.Tbody>
       </Table>
-      {first.id && <Text size="sm"><Anchor href={`promises?sel=${encodeURIComponent(first.id)}`} size="sm">All about it, and what can be done</Anchor> As a command: <code>berth show {first.id}</code></Text>}
+      {first.id && <Anchor href={`promises?sel=${encodeURIComponent(first.id)}`} size="sm">All about it, and what can be done</Anchor>}
+      {first.id && <Command line={`berth show ${first.id}`} />}
       {!first.id && first.kind !== 'outage' && <Text size="sm" c="dimmed">Whose it is only its owner and operators see.</Text>}
     </Stack>
   );

@@ -158,7 +158,7 @@ function One({ hook, sites, zone, changes, onDone, onFailed, onSecret, onGone, o
                 <Table.Td>
                   <State of={{ delivered: 'ok', dead: 'error' }[d.state] ?? 'held'} words={w.delivery[d.state] ?? d.state} />
                   {d.tries.map((t, i) => <Text key={i} size="xs" className="named">{time(at(t.at), zone)}: {said(t)}</Text>)}
-                  {d.next && <Text size="xs">{w.nextTry(time(at(d.next), zone))}</Text>}
+                  {d.next && <Text size="xs"><Stamp of={w.nextTry(time(at(d.next), zone))} /></Text>}
                 </Table.Td>
                 <Table.Td ta="right">{d.state === 'dead' && !hook.disabled && <Button size="compact-xs" variant="default" disabled={busy} aria-label={`${w.resend}: ${w.kinds[d.kind] ?? d.kind}, ${d.reservation ?? d.workflow ?? d.id}`} onClick={() => void resend([d.id])}>{w.resend}</Button>}</Table.Td>
               </Table.Tr>

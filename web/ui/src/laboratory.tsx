@@ -7,7 +7,7 @@ import { useChanges, useGot } from './follow.js';
 import { parseTime, stampOf } from './grammar.js';
 import { at } from './life.js';
 import { headOf, isText, pack } from './pack.js';
-import { Command, State, Trouble, usualZone, Waiting } from './parts.js';
+import { Command, Stamp, State, Trouble, usualZone, Waiting } from './parts.js';
 import { words } from './words.js';
 
 const w = words.laboratory;
@@ -203,7 +203,7 @@ function Ask({ me, zone, lab, busy, onEnded, onChange, onStarted }: { me: Me; zo
         </Group>
         <Group gap="sm" align="start" grow>
           {drawn(f) && <TextInput size="xs" label={w.replications} description={w.replicationsAbout} value={f.replications} onChange={(e) => set({ replications: e.currentTarget.value })} error={fault('replications')} inputMode="numeric" inputWrapperOrder={['label', 'input', 'description', 'error']} />}
-          {sweepOf(f).length > 0 && <Select size="xs" label={w.baseline} data={baselines(f)} value={baselines(f).includes(f.baseline) ? f.baseline : baselines(f)[0]!} onChange={(v) => v && set({ baseline: v })} allowDeselect={false} />}
+          {sweepOf(f).length > 0 && <Select size="xs" label={w.baseline} data={baselines(f).map((value) => ({ value, label: value.replace(/^(policy|binding)=/, '').replace('=', ' ') }))} value={baselines(f).includes(f.baseline) ? f.baseline : baselines(f)[0]!} onChange={(v) => v && set({ baseline: v })} allowDeselect={false} />}
         </Group>
         {!drawn(f) && <Text size="sm" c="dimmed">{w.notDrawn}</Text>}
         <Trouble failure={failure} />
@@ -233,7 +233,7 @@ function Made({ me, zone, list, shown, kept, onPick }: { me: Me; zone: string; l
                     <Table.Td><label className="pick"><input type="radio" name="comparison" checked={c.id === shown} onChange={() => onPick(c.id)} /> <span className="named">{sourceOf(c)}</span></label></Table.Td>
                     {me.role === 'operator' && <Table.Td className="named">{c.user}</Table.Td>}
                     <Table.Td><State of={colours[c.state]} words={w.states[c.state]} /></Table.Td>
-                    <Table.Td>{time(at(c.made), zone)}</Table.Td>
+                    <Table.Td><Stamp of={time(at(c.made), zone)} /></Table.Td>
                   </Table.Tr>
                 ))}
               </Table.Tbody>

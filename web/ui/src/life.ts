@@ -1,6 +1,6 @@
 // What is told about one promise: its form, sentences of its history, commands about it. Pure.
 
-import { length, time } from './clock.js';
+import { length, period, time } from './clock.js';
 import { spoken, stampOf } from './grammar.js';
 import { text } from './text.js';
 import { words } from './words.js';
@@ -40,7 +40,7 @@ export function sentence(h: Happening, before: Happening | null, zone: string): 
   if (h.site && h.npe !== undefined) s += `, ${text.pes(h.npe)} at ${where(h)}`;
   else if (h.site) s += ` at ${h.site}`; // what a site has done of it
   else if (h.parts?.length) s += `, ${h.parts.length} parts`;
-  if (h.start && h.end && (h.site || h.parts?.length)) s += `, ${time(at(h.start), zone)} to ${time(at(h.end), zone)}`;
+  if (h.start && h.end && (h.site || h.parts?.length)) s += `, ${period(at(h.start), at(h.end), zone)}`;
   else if (h.what === 'extended' && h.end) s += ` to ${time(at(h.end), zone)}`;
   if (h.reason) s += ` (${h.reason})`;
   if (h.outages) s += `; out of use: ${h.outages.map((o) => `${o.nodes && o.nodes.length <= 4 ? o.nodes.join(', ') : `${o.nodes ? `${o.nodes.length} nodes` : text.pes(o.npe)} of ${o.site}, ${o.pool}`}${o.from ? ` from ${time(at(o.from), zone)} on` : ''}`).join(' and ')}`;

@@ -62,7 +62,7 @@ export function NewMaintenance({ sites, zone, clock, onDone, onEnded }: { sites:
       {!form && sites.length === 0 && <Text size="sm" c="dimmed">{w.noSite}</Text>}
       {form && (
         <Paper withBorder radius="sm" p="sm" component="form" aria-label={w.plan} onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (wanted && !busy) send(tried === null); }}>
-          <Group gap="md" align="start">
+          <Group gap="md" align="start" className="fields">
             <TextInput w={170} autoFocus {...field('name', w.nameAbout)} />
             <Select label={w.fields.site} size="xs" w={150} data={sites} value={f.site || (sites[0] ?? null)} onChange={(v) => v && set({ site: v })} allowDeselect={false} />
             <TextInput w={170} {...field('nodes', w.nodesAbout)} />

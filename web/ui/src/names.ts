@@ -17,6 +17,9 @@ export function agentOf(agent: string): string {
   return browser === '' ? agent.slice(0, 60) : system === '' ? browser : `${browser} on ${system}`;
 }
 
+/** spanned are the numbers of PEs, with words: they are not names of nodes. */
+export const spanned = (pes: string) => `${/[,-]/.test(pes) ? 'PEs' : 'PE'} ${pes.replaceAll(/(\d)-(\d)/g, '$1 to $2').replaceAll(/,(?! )/g, ', ')}`;
+
 /** Who tells whose bar a number is. */
 export type Who = (number: number, mine: boolean) => Promise<string>;
 

@@ -8,6 +8,7 @@ import { parseLength, parseTime, stampOf } from './grammar.js';
 import { at, where, type Reservation } from './life.js';
 import { Command, Stamp, State, Trouble, usualZone, Waiting } from './parts.js';
 import { NewMaintenance, Off } from './maintenance.js';
+import { spanned } from './names.js';
 import { inWords } from './recur.js';
 import { text } from './text.js';
 import { words } from './words.js';
@@ -86,7 +87,7 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
       <Part id="degraded" got={degraded} zone={zone} empty={degraded.value?.reservations.length === 0 ? w.noDegraded : null}>
         <Scroll name={w.parts.degraded} head={['Promise', 'User', 'Missing', 'Where', 'When', 'Trouble']}
           rows={(degraded.value?.reservations ?? []).map((r) => [
-            <Anchor key="a" size="sm" href={one(r.id)} className="named">{r.id}</Anchor>, r.user, w.missing(r.missing ?? 0, (r.npe ?? 0) + (r.missing ?? 0)), where(r), r.start && r.end ? period(at(r.start), at(r.end), zone) : '–',
+            <Anchor key="a" size="sm" href={one(r.id)} className="named">{r.id}</Anchor>, r.user, w.missing(r.missing ?? 0, (r.npe ?? 0) + (r.missing ?? 0)), where(r), r.start && r.end ? <Stamp key="w" of={period(at(r.start), at(r.end), zone)} /> : '–',
             r.sites?.map((s) => s.trouble).filter(Boolean).join('; '),
           ])} />
       </Part>
@@ -94,7 +95,7 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
       <Part id="outages" got={outages} zone={zone} empty={outages.value?.outages.length === 0 ? w.noOutages : null}>
         <Scroll name={w.parts.outages} head={['Where', 'Nodes', 'PEs', 'From', 'Until', 'What', '']}
           rows={(outages.value?.outages ?? []).map((o) => [
-            `${o.site}, ${o.pool}`, o.nodes?.join(', ') ?? '–', `${o.npe} (${o.pes})`, o.from ? `${stamp(o.from)}, ${w.announced}` : w.now, o.until ? stamp(o.until) : w.unknown, o.name,
+            `${o.site}, ${o.pool}`, o.nodes?.join(', ') ?? '–', o.nodes?.length ? String(o.npe) : `${o.npe} (${spanned(o.pes)})`, o.from ? <Stamp key="f" of={`${stamp(o.from)}, ${w.announced}`} /> : w.now, o.until ? <Stamp key="u" of={stamp(o.until)} /> : w.unknown, o.name,
             <Anchor key="a" size="sm" href={inHarbour(o.site, o.number)} aria-label={`${w.harbour}: ${o.name ?? o.pes}`}>{w.harbour}</Anchor>,
           ])} />
       </Part>
@@ -114,14 +115,14 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
       <Part id="outbox" got={outbox} zone={zone} about={w.outboxAbout} empty={outbox.value?.errands.length === 0 ? w.noOutbox : null}>
         <Scroll name={w.parts.outbox} head={['Promise', 'Site', 'To do', 'State', 'Changed', 'Why not']}
           rows={(outbox.value?.errands ?? []).map((e) => [
-            <Anchor key="a" size="sm" href={one(e.reservation)} className="named">{e.reservation}</Anchor>, e.site, w[e.what], e.state && <State of={e.state} words={e.state.replaceAll('_', ' ')} />, e.since ? stamp(e.since) : '–', e.trouble || w.waits,
+            <Anchor key="a" size="sm" href={one(e.reservation)} className="named">{e.reservation}</Anchor>, e.site, w[e.what], e.state && <State of={e.state} words={e.state.replaceAll('_', ' ')} />, e.since ? <Stamp key="s" of={stamp(e.since)} /> : '–', e.trouble || w.waits,
           ])} />
       </Part>
 
       <Part id="refusals" got={refusals} zone={zone} empty={refusals.value?.list.length === 0 ? w.noRefusals : null}>
         <Scroll name={w.parts.refusals} head={['When', 'User', 'Wanted', 'Reason', 'Why']}
           rows={(refusals.value?.list ?? []).slice(0, shownRefusals).map((r) => [
-            r.created ? stamp(r.created) : '–', r.user, <Anchor key="a" size="sm" href={one(r.id)}>{text.pes(r.npe ?? 0)}</Anchor>, (r.reason ?? '').replaceAll('_', ' '), r.refusal?.detail,
+            r.created ? <Stamp key="w" of={stamp(r.created)} /> : '–', r.user, <Anchor key="a" size="sm" href={one(r.id)}>{text.pes(r.npe ?? 0)}</Anchor>, (r.reason ?? '').replaceAll('_', ' '), r.refusal?.detail,
           ])} />
         {refusals.value && !refusals.value.whole && <Text size="sm" c="dimmed">{w.notAll}</Text>}
       </Part>
@@ -132,7 +133,7 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
           rows={quotas.map(({ q, l }) => {
             const part = share(l);
             return [
-              <span key="u">{q.name} <span className="faint">{q.what}</span>{q.sites && <Text size="xs" c="dimmed">{w.countedAt(q.sites.join(', '))}</Text>}</span>, <span key="l" title={l.about}>{l.limit}</span>, l.site ? `${l.site}, ${l.pool}` : '–', l.used === undefined ? '–' : amount(l, l.used),
+              <span key="u">{q.name} <span className="faint">{q.what}</span>{q.sites && <Text size="xs" c="dimmed">{w.countedAt(q.sites.join(', '))}</Text>}</span>, <span key="l" title={l.about}>{w.limitNames[l.limit] ?? l.limit.replaceAll('_', ' ')}</span>, l.site ? `${l.site}, ${l.pool}` : '–', l.used === undefined ? '–' : amount(l, l.used),
               l.allowed === undefined ? w.noLimit : amount(l, l.allowed), part === null ? '' : <span key="p" className="used"><span style={{ width: `${part * 100}%` }} className={part >= 0.9 ? 'full' : undefined} /><b>{Math.round(part * 100)} %</b></span>,
             ];
           })} />
@@ -142,7 +143,7 @@ export default function Operate({ onLive, onEnded }: { onLive: (live: boolean) =
         <NewToken sites={sites.value?.sites.map((s) => s.name) ?? []} zone={zone} clock={clock} onDone={tokens.again} onEnded={onEnded} />
         <Scroll name={w.parts.tokens} head={['User', 'Role', 'Note', 'Made', 'Expires', 'Sites', '']}
           ids={tokens.value?.tokens.map((k) => k.id)} rows={(tokens.value?.tokens ?? []).map((k) => [
-            k.user, k.scopes ? <span key="s">{k.role} <span className="faint">{w.scopesOf(k.scopes.join(', '))}</span></span> : k.role, k.note, <Stamp key="c" of={stamp(k.created)} />, k.expires ? <Stamp key="e" of={stamp(k.expires)} /> : w.always, k.sites?.join(', ') ?? text.allSites, <Revoke key="r" token={k} onDone={tokens.again} onEnded={onEnded} />,
+            k.user, k.scopes ? <span key="s">{k.role} <span className="faint">{w.scopesOf(k.scopes.map((s) => (w.scopes as Record<string, string>)[s] ?? s).join(', '))}</span></span> : k.role, k.note, <Stamp key="c" of={stamp(k.created)} />, k.expires ? <Stamp key="e" of={stamp(k.expires)} /> : w.always, k.sites?.join(', ') ?? text.allSites, <Revoke key="r" token={k} onDone={tokens.again} onEnded={onEnded} />,
           ])} />
       </Part>
     </Stack>
@@ -193,7 +194,7 @@ function NewToken({ sites, zone, clock, onDone, onEnded }: { sites: string[]; zo
       {!form && !made && <div><Button size="compact-sm" variant="default" onClick={() => { setForm(noToken); setFailure(null); }}>{w.newToken}</Button></div>}
       {form && (
         <Paper withBorder radius="sm" p="sm" component="form" aria-label={w.newToken} onSubmit={(e: React.FormEvent) => { e.preventDefault(); if (right && !busy) send(); }}>
-          <Group gap="md" align="start">
+          <Group gap="md" align="start" className="fields">
             <TextInput label={w.tokenUser} size="xs" w={180} autoFocus autoComplete="off" value={f.user} onChange={(e) => set({ user: e.currentTarget.value })} description={w.tokenUserAbout} inputWrapperOrder={order} />
             <Select label={w.tokenRole} size="xs" w={250} data={w.tokenRoles} value={f.role} onChange={(v) => v && set({ role: v })} allowDeselect={false} />
             <TextInput label={w.tokenNote} size="xs" w={220} autoComplete="off" value={f.note} onChange={(e) => set({ note: e.currentTarget.value })} description={w.tokenNoteAbout} inputWrapperOrder={order} />

@@ -33,8 +33,10 @@ export function usePaper(): boolean {
 /** Stamp is a time or a period that breaks between its date and its hours alone, and not at the dashes of a date. */
 export const Stamp = ({ of }: { of: string }) => <span className="stamp">{of.split(/(?<=\d{4}-\d\d-\d\d) |(?<= –) (?=[A-Z])/).map((piece, i) => <Fragment key={i}>{i > 0 && ' '}<span>{piece}</span></Fragment>)}</span>;
 
-/** Line is a command; a line of the page breaks between its words, and not behind the dashes of a flag. */
-export const Line = ({ of }: { of: string }) => (of.length > 1500 ? <code className="named brief-code">{of}</code> : <code className="named words">{of.split(/(?<= )(?=--)/).map((piece, i) => (piece.startsWith('--') ? <Fragment key={i}><span>--{piece.match(/^--([^= ]{0,24}=?)/)![1]}</span>{piece.slice(piece.match(/^--[^= ]{0,24}=?/)![0].length)}</Fragment> : piece))}</code>);
+const flagOf = (word: string) => word.match(/^--[^= ]{0,24}=?/)![0].length;
+
+/** Line is a command; a line of the page breaks between its words, and not at the dashes of one that is short. */
+export const Line = ({ of }: { of: string }) => (of.length > 1500 ? <code className="named brief-code">{of}</code> : <code className="named words">{of.split(' ').map((word, i) => <Fragment key={i}>{i > 0 && ' '}{word.length <= 32 ? <span>{word}</span> : word.startsWith('--') ? <><span>{word.slice(0, flagOf(word))}</span>{word.slice(flagOf(word))}</> : word}</Fragment>)}</code>);
 
 interface Told { by: string; what: string; again: () => void }
 const Board = createContext<{ told: Told[]; tell: (t: Told) => () => void } | null>(null);

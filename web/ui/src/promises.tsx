@@ -8,6 +8,7 @@ import { at, curl, differences, ended, live, modifyLine, over, placedBefore, sen
 import { Feeds } from './feeds.js';
 import { Formed, type FormProps, inOrder } from './forms.js';
 import { Hooks } from './hooks.js';
+import { spanned } from './names.js';
 import { inWords, nextOf, type Series } from './recur.js';
 import { OneSeries } from './series.js';
 import { Command, Once, Stamp, State, Trouble, usualZone, Waiting } from './parts.js';
@@ -112,14 +113,14 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
       {groups.length > 0 && (
         <Paper withBorder radius="sm">
           <Table highlightOnHover aria-label={words.series.title} verticalSpacing={6} className="list" data-testid="groups">
-            <Table.Thead><Table.Tr><Table.Th>{words.series.title}</Table.Th>{everybody && <Table.Th>User</Table.Th>}<Table.Th>{words.series.next}</Table.Th><Table.Th visibleFrom="sm">{words.series.stands}</Table.Th><Table.Th visibleFrom="md" w="28%">{period(from, to, zone)}</Table.Th><Table.Th><span className="unseen">Details</span></Table.Th></Table.Tr></Table.Thead>
+            <Table.Thead><Table.Tr><Table.Th>{words.series.title}</Table.Th>{everybody && <Table.Th visibleFrom="sm">User</Table.Th>}<Table.Th>{words.series.next}</Table.Th><Table.Th visibleFrom="sm">{words.series.stands}</Table.Th><Table.Th visibleFrom="md" w="28%">{period(from, to, zone)}</Table.Th><Table.Th><span className="unseen">Details</span></Table.Th></Table.Tr></Table.Thead>
             <Table.Tbody>
               {groups.map((s) => {
                 const next = nextOf(ofSeries.get(s.id)!);
                 return (
                   <Table.Tr key={s.id} data-series={s.id} data-selected={s.id === group || undefined} onClick={() => change('series', s.id)} style={{ cursor: 'pointer' }}>
-                    <Table.Td>{s.name && <Text size="sm" fw={600} className="named brief" title={s.name}>{s.name}</Text>}<Text size="sm" className="named brief">{(s.moved?.length ? words.series.aboutMoved : words.series.about)(inWords(s.repeat ?? '') || words.series.given, s.time_zone)}</Text>{s.decision !== 'accepted' && <State of="warning" words={words.series.decisions[s.decision] ?? s.decision} />}</Table.Td>
-                    {everybody && <Table.Td className="named">{s.user}</Table.Td>}
+                    <Table.Td>{s.name && <Text size="sm" fw={600} className="named brief" title={s.name}>{s.name}</Text>}<Text size="sm" className="named brief">{(s.moved?.length ? words.series.aboutMoved : words.series.about)(inWords(s.repeat ?? '') || words.series.given, s.time_zone)}</Text>{s.decision !== 'accepted' && <State of="warning" words={words.series.decisions[s.decision] ?? s.decision} />}{everybody && <Text size="xs" className="named brief" hiddenFrom="sm">{s.user}</Text>}</Table.Td>
+                    {everybody && <Table.Td className="named" visibleFrom="sm">{s.user}</Table.Td>}
                     <Table.Td>{next?.start && next.end ? <><Text size="sm"><Stamp of={period(at(next.start), at(next.end), zone)} /></Text><Text size="xs" c="dimmed">{note(next)}</Text></> : s.live > 0 ? '–' : words.series.nothingNext}</Table.Td>
                     <Table.Td visibleFrom="sm">{words.series.live(s.live, s.count, 0)}{s.open && s.promised_until && <Text size="xs">{words.series.openUntil(time(at(s.promised_until), zone))}</Text>}</Table.Td>
                     <Table.Td visibleFrom="md"><Lanes list={ofSeries.get(s.id)!.filter((r) => !over(r.state))} from={from} to={to} clock={clock} /></Table.Td>
@@ -137,15 +138,15 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
           <Table highlightOnHover aria-label={everybody ? w.titleAll : w.title} verticalSpacing={6} className="list">
             <Table.Thead>
               <Table.Tr>
-                <Table.Th>State</Table.Th>{everybody && <Table.Th>User</Table.Th>}<Table.Th>When</Table.Th><Table.Th visibleFrom="sm">Where</Table.Th><Table.Th ta="right">PEs</Table.Th>
+                <Table.Th>State</Table.Th>{everybody && <Table.Th visibleFrom="sm">User</Table.Th>}<Table.Th>When</Table.Th><Table.Th visibleFrom="sm">Where</Table.Th><Table.Th ta="right">PEs</Table.Th>
                 <Table.Th visibleFrom="md" w="28%">{period(from, to, zone)}</Table.Th><Table.Th><span className="unseen">Details</span></Table.Th>
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
               {singles.map((r) => (
                 <Table.Tr key={r.id} data-id={r.id} data-selected={r.id === chosen || undefined} onClick={() => change('sel', r.id)} style={{ cursor: 'pointer' }}>
-                  <Table.Td><State of={r.missing && !over(r.state) ? 'degraded' : r.state} words={r.state.replaceAll('_', ' ')} />{Boolean(r.missing) && <Text size="xs" fw={600}>{w.missing(r.missing!)}</Text>}{r.name && <Text size="xs" className="named brief" title={r.name}>{r.name}</Text>}</Table.Td>
-                  {everybody && <Table.Td className="named">{r.user}</Table.Td>}
+                  <Table.Td><State of={r.missing && !over(r.state) ? 'degraded' : r.state} words={r.state.replaceAll('_', ' ')} />{Boolean(r.missing) && <Text size="xs" fw={600}>{w.missing(r.missing!)}</Text>}{r.name && <Text size="xs" className="named brief" title={r.name}>{r.name}</Text>}{everybody && <Text size="xs" className="named brief" hiddenFrom="sm">{r.user}</Text>}</Table.Td>
+                  {everybody && <Table.Td className="named" visibleFrom="sm">{r.user}</Table.Td>}
                   <Table.Td>
                     <Text size="sm"><Stamp of={r.start && r.end ? period(at(r.start), at(r.end), zone) : r.deadline ? `by ${time(at(r.deadline), zone)}` : '–'} /></Text>
                     <Text size="xs" c="dimmed">{note(r)}</Text>
@@ -164,7 +165,7 @@ export default function Promises({ me, onLive, onEnded }: { me: Me; onLive: (liv
       <Drawer lockScroll={false} opened={chosen !== ''} onClose={() => change('sel', '')} position="right" size="lg" title={<span className="named brief" title={chosen}>{chosen}</span>} overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
         {chosen && <Once key={chosen}><OnePromise id={chosen} sites={sites} zone={zone} clock={clock} changes={changes} onEnded={onEnded} onDone={again} /></Once>}
       </Drawer>
-      <Drawer lockScroll={false} opened={group !== '' && chosen === ''} onClose={() => change('series', '')} position="right" size="lg" title={<span className="named brief" title={group}>{known.get(group)?.name || group}</span>} overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Drawer lockScroll={false} opened={group !== '' && chosen === ''} onClose={() => change('series', '')} position="right" size="lg" title={<span className="named brief" title={group}>{known.get(group)?.name || words.series.of(inWords(known.get(group)?.repeat ?? ''))}</span>} overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
         {group && <Once key={group}><OneSeries id={group} zone={zone} changes={changes} onEnded={onEnded} onDone={() => { again(); repeats.again(); }} /></Once>}
       </Drawer>
       <Drawer lockScroll={false} opened={feeds} onClose={() => setFeeds(false)} position="right" size="lg" title={words.feeds.title} overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
@@ -285,7 +286,7 @@ function OnePromise({ id, sites, zone, clock, changes, onEnded, onDone }: { id: 
   if (r.user) lines.push(['User', r.user]);
   for (const p of r.parts?.length ? r.parts : [r]) {
     if (p.site) lines.push(['Where', `${p.site}${p.pool ? `, ${p.pool}` : ''}`]);
-    lines.push(['PEs', `${p.npe ?? '–'}${p.pes ? ` (${p.pes})` : p.site && p.start && !over(r.state) ? `, ${text.provisional}` : ''}`]);
+    lines.push(['PEs', `${p.npe ?? '–'}${p.pes ? (p.nodes?.length ? '' : ` (${spanned(p.pes)})`) : p.site && p.start && !over(r.state) ? `, ${text.provisional}` : ''}`]);
     if (p.nodes?.length) lines.push(['Nodes', p.nodes.join(', ')]);
     if (p.start && p.end) lines.push(['When', `${period(at(p.start), at(p.end), zone)} ${zone} (${length(at(p.end) - at(p.start))})`]);
   }

@@ -55,7 +55,7 @@ export const text = {
       if (delayed > 0) return least ? `At least ${delayed} ${of} would end later, by ${largest} or more` : `${delayed} ${of} would end later, by up to ${largest}`;
       return jobs === 0 ? 'What it costs jobs is not known' : `None ${of} ${least ? 'that were compared ' : ''}would end later`;
     },
-    costSum: (sum: string, least: boolean) => `Together they would end ${least ? 'at least ' : ''}${sum} later.`, costIdle: (hours: string, least: boolean) => `${least ? 'At least ' : ''}${hours} PE hours that jobs would use before its start would stay idle.`,
+    costSum: (sum: string, least: boolean) => `Together they would end ${least ? 'at least ' : ''}${sum} later.`, costIdle: (hours: string, least: boolean) => `${least ? 'At least ' : ''}${hours} PE-hours that jobs would use before its start would stay idle.`,
     costBy: 'By the queue and the estimates as they are now, if no other job comes.', costLeast: 'The queue is too long to foresee all of it.',
     repeats: 'Repeat it', repeat: 'How often', repeatHint: 'every weekday 09:00, or an RRULE', badRepeat: 'Empty: want a rule, such as every weekday 09:00, or times in Also at', byClock: (zone: string) => `by the clock of ${zone}`,
     ahead: 'Promised how far ahead', aheadAbout: 'Empty: all at once. Else an open series, such as 42d: each is asked for when it is that near.', noEnd: 'No end: it goes on until you end it, 4000 times or ten years at most.',
@@ -74,7 +74,7 @@ export const text = {
   noSites: { title: 'No site', user: 'No site is open to you. An operator can open one.', operator: 'Add a site to the configuration of the service and start it again: berth sites add shows how.' },
   noSuchSite: (name: string) => `There is no site ${name}, or it is not open to you.`,
   allSites: 'All sites',
-  emptyWindow: { title: 'Nothing is held in this window', viewer: 'All PEs are free.', user: 'All PEs are free. Book some: berth reserve --npe 1 --duration 1h --deadline now+12hours' },
+  emptyWindow: { title: 'Nothing is held in this window', viewer: 'All PEs are free.', user: 'All PEs are free.', act: 'Book some' },
   emptyMine: { title: 'Nothing of yours in this window', text: 'Others may hold PEs here.', act: 'Show everything' },
   emptyFilter: { title: 'Nothing that the filter shows in this window', text: 'It leaves other things out.' },
   filter: {

@@ -49,6 +49,7 @@ export default function Workflow({ me, onLive, onEnded }: { me: Me; onLive: (liv
   const [every, setEvery] = useState(false);
   const [curvePlanner, setCurvePlanner] = useState('dl-thrift-lambda');
   const [round, setRound] = useState(0);
+  const [acted, setActed] = useState(''); // the workflow that something was done to since it was booked
   const [flow, setFlow] = useState<PlannedWorkflow | null>(null);
   const [compared, setCompared] = useState<Plan[]>([]);
   const [curve, setCurve] = useState<Plan[]>([]);
@@ -141,7 +142,7 @@ export default function Workflow({ me, onLive, onEnded }: { me: Me; onLive: (liv
         <Title order={1} size="h3">{w.title}</Title>
         <Text size="sm" c="dimmed">{w.about}</Text>
       </div>
-      <Flows me={me} zone={zone} clock={clock} changes={changes} query={query} change={change} onEnded={onEnded} />
+      <Flows me={me} zone={zone} clock={clock} changes={changes} query={query} change={change} onActed={setActed} onEnded={onEnded} />
       <Trouble failure={sites.failure} again={sites.again} />
       {sites.value && pools.length === 0 && <Alert color="gray">{w.noSite}</Alert>}
       {!sites.value && !sites.failure && <Waiting />}
@@ -149,7 +150,7 @@ export default function Workflow({ me, onLive, onEnded }: { me: Me; onLive: (liv
         <Paper withBorder p="sm" className={over ? 'drop over' : 'drop'} role="group" aria-label={w.file}
           onDragOver={(e: React.DragEvent) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
           onDrop={(e: React.DragEvent) => { e.preventDefault(); setOver(false); const f = e.dataTransfer.files[0]; if (f) void take(f); }}>
-          <Group gap="md" align="end">
+          <Group gap="md" align="end" className="fields">
             <div>
               <Text size="sm" fw={500}>{file ? <span className="named">{file.name}</span> : w.file}</Text>
               <Group gap="xs" mt={4}>
@@ -189,7 +190,7 @@ export default function Workflow({ me, onLive, onEnded }: { me: Me; onLive: (liv
             </Grid.Col>
           </Grid>
           {plan?.tasks && <Drawn flow={flow} plan={plan} zone={zone} />}
-          <BookAll key={`${file.name} ${flow.site} ${flow.pool}`} flow={flow} plan={plan} tightest={shown.from === 'curve' && curve[0]?.deadline ? at(curve[0].deadline) : null} commands={file.commands} zone={zone} clock={clock} onBooked={(id) => change('flow', id)} onEnded={onEnded} />
+          <BookAll key={`${file.name} ${flow.site} ${flow.pool}`} flow={flow} plan={plan} tightest={shown.from === 'curve' && curve[0]?.deadline ? at(curve[0].deadline) : null} commands={file.commands} zone={zone} clock={clock} acted={acted} onBooked={(id) => { setActed(''); change('flow', id); }} onEnded={onEnded} />
           {chosen && <Command line={`printf '{"workflow":%s,"site":"${chosen.site}","pool":"${chosen.pool}","planners":["${plan?.planner ?? 'bd-cpar'}"]${plan?.deadline ? `,"deadlines":["${plan.deadline}"]` : ''}}' "$(cat FILE)" | curl -s "$BERTH/v1/workflows/plans" -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d @-`} />}
         </>
       )}
@@ -291,12 +292,12 @@ function Drawn({ flow, plan, zone }: { flow: PlannedWorkflow; plan: Plan; zone: 
       {table ? (
         <Paper withBorder radius="sm">
           <ScrollArea.Autosize mah={480} viewportProps={{ tabIndex: 0, role: 'group', 'aria-label': w.plan }}>
-            <Table stickyHeader verticalSpacing={3} aria-label={w.plan}>
+            <Table stickyHeader verticalSpacing={3} aria-label={w.plan} className="facts">
               <Table.Thead><Table.Tr><Table.Th>Task</Table.Th><Table.Th ta="right">PEs</Table.Th><Table.Th>Starts ({zone})</Table.Th><Table.Th>Ends</Table.Th><Table.Th>Takes</Table.Th><Table.Th>Waits for</Table.Th></Table.Tr></Table.Thead>
               <Table.Tbody>
                 {plan.tasks!.map((t, i) => ({ t, i })).sort((a, b) => at(a.t.start) - at(b.t.start) || a.i - b.i).map(({ t, i }) => (
                   <Table.Tr key={i}>
-                    <Table.Td className="named">{flow.tasks[i]!.id}{critical.has(i) && `, ${w.critical}`}</Table.Td><Table.Td ta="right">{t.npe}</Table.Td><Table.Td>{time(at(t.start), zone)}</Table.Td><Table.Td>{time(at(t.end), zone)}</Table.Td>
+                    <Table.Td className="named">{flow.tasks[i]!.id}{critical.has(i) && `, ${w.critical}`}</Table.Td><Table.Td ta="right">{t.npe}</Table.Td><Table.Td><Stamp of={time(at(t.start), zone)} /></Table.Td><Table.Td><Stamp of={time(at(t.end), zone)} /></Table.Td>
                     <Table.Td>{length(at(t.end) - at(t.start))}</Table.Td><Table.Td className="named">{flow.tasks[i]!.parents.map((p) => flow.tasks[p]!.id).join(', ') || '–'}</Table.Td>
                   </Table.Tr>
                 ))}

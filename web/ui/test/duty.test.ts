@@ -14,7 +14,7 @@ test('commands to copy are taken by a shell as they are', () => {
 test('limits say how much of them is used', () => {
   const l = (allowed?: number, used?: number, unit = 'count'): Limit => ({ limit: 'x', unit, about: '', ...(allowed === undefined ? {} : { allowed }), ...(used === undefined ? {} : { used }) });
   assert.deepEqual([share(l(10, 5)), share(l(10, 20)), share(l(0, 0)), share(l(0, 1)), share(l(undefined, 1)), share(l(1))], [0.5, 1, 0, 1, null, null]);
-  assert.deepEqual([amount(l(1, 1, 'seconds'), 5400), amount(l(1, 1, 'bytes'), 2_500_000), amount(l(1, 1, 'PE-hours'), 2.25), amount(l(1, 1, 'PEs'), 3)], ['1 h 30 min', '2.5 MB', '2.3 PE-hours', '3 PEs']);
+  assert.deepEqual([amount(l(1, 1, 'seconds'), 5400), amount(l(1, 1, 'bytes'), 2_500_000), amount(l(1, 1, 'bytes'), 7234), amount(l(1, 1, 'bytes'), 999), amount(l(1, 1, 'PE-hours'), 2.25), amount(l(1, 1, 'PEs'), 3)], ['1 h 30 min', '2.5 MB', '7.2 kB', '999 B', '2.3 PE-hours', '3 PEs']);
 });
 
 test('limits are those of users, and of accounts and partitions', () => {

@@ -119,7 +119,7 @@ test('what an offer costs others is told where any job could be delayed', () => 
   assert.deepEqual(costOf({ ...none, delayed_jobs: 1, delay_sum: 60, delay_largest: 60, jobs: 1, idle_pe_seconds: 100 })!.line, '1 of 1 job would end later, by up to 1 min');
   const some = costOf({ delayed_jobs: 12, delay_sum: 7200, delay_largest: 3600, idle_pe_seconds: 5400, jobs: 345, complete: false })!;
   assert.equal(some.line, 'At least 12 of 345 jobs would end later, by 1 h or more');
-  assert.equal(some.more.join(' '), 'Together they would end at least 2 h later. At least 1.5 PE hours that jobs would use before its start would stay idle. By the queue and the estimates as they are now, if no other job comes. The queue is too long to foresee all of it.');
+  assert.equal(some.more.join(' '), 'Together they would end at least 2 h later. At least 1.5 PE-hours that jobs would use before its start would stay idle. By the queue and the estimates as they are now, if no other job comes. The queue is too long to foresee all of it.');
   assert.equal(costOf({ ...none, complete: false })!.line, 'What it costs jobs is not known');
   assert.equal(costOf({ ...none, jobs: 7, complete: false })!.line, 'None of 7 jobs that were compared would end later');
 });
