@@ -226,12 +226,12 @@ function Made({ me, zone, list, shown, kept, onPick }: { me: Me; zone: string; l
         <Paper withBorder radius="sm">
           <ScrollArea.Autosize mah={240} viewportProps={{ tabIndex: 0, role: 'group', 'aria-label': w.made }}>
             <Table stickyHeader verticalSpacing={3} aria-label={w.made} className="list">
-              <Table.Thead><Table.Tr><Table.Th>{w.replays}</Table.Th>{me.role === 'operator' && <Table.Th>{w.user}</Table.Th>}<Table.Th>{w.state}</Table.Th><Table.Th>{w.began} ({zone})</Table.Th></Table.Tr></Table.Thead>
+              <Table.Thead><Table.Tr><Table.Th>{w.replays}</Table.Th>{me.role === 'operator' && <Table.Th visibleFrom="sm">{w.user}</Table.Th>}<Table.Th>{w.state}</Table.Th><Table.Th>{w.began} ({zone})</Table.Th></Table.Tr></Table.Thead>
               <Table.Tbody>
                 {list.toReversed().map((c) => (
                   <Table.Tr key={c.id} data-selected={c.id === shown || undefined}>
                     <Table.Td><label className="pick"><input type="radio" name="comparison" checked={c.id === shown} onChange={() => onPick(c.id)} /> <span className="named">{sourceOf(c)}</span></label></Table.Td>
-                    {me.role === 'operator' && <Table.Td className="named">{c.user}</Table.Td>}
+                    {me.role === 'operator' && <Table.Td visibleFrom="sm" className="named">{c.user}</Table.Td>}
                     <Table.Td><State of={colours[c.state]} words={w.states[c.state]} /></Table.Td>
                     <Table.Td><Stamp of={time(at(c.made), zone)} /></Table.Td>
                   </Table.Tr>
