@@ -1,8 +1,9 @@
 #!/bin/sh
 # As root: tries the image (try-image.sh), and the packages of out/packages in clean chroots of Debian, as an administrator would: installs the deb, starts the
 # service as its account with the unit's command, makes a promise over the socket as another user, installs it again over
-# the running service, removes it, and looks at what stays; then the same with the rpm, by rpm --root with its scriptlets. Needs mmdebstrap,
-# rpm and curl, which it installs if CI is true. Usage: packaging/try.sh SUITE...
+# the running service, removes it, and looks at what stays; then the same with the rpm, by rpm --root with its scriptlets. Where a systemd can be
+# booted, what goes wrong with upgrades and units (try-systemd.sh). Needs mmdebstrap, rpm and curl, which it installs if CI is true.
+# Usage: packaging/try.sh SUITE...
 set -eu
 deb=$(ls "$PWD"/out/packages/berth_*_"$(dpkg --print-architecture)".deb)
 rpm=$(ls "$PWD"/out/packages/berth-*."$(uname -m)".rpm)
@@ -13,10 +14,11 @@ for tool in mmdebstrap rpm curl; do
 	{ $apt update && DEBIAN_FRONTEND=noninteractive $apt install -y --no-install-recommends $tool; } >&2
 done
 packaging/try-image.sh
+. packaging/systemd.sh
 mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -m 1 '/debian/*$')
 for suite; do
 	root=$(mktemp -d /var/tmp/berth-package-XXXXXX)
-	trap 'umount "$root/proc" 2>/dev/null || true; rm -rf --one-file-system "$root"' EXIT INT TERM
+	trap 'umount "$root/proc" 2>/dev/null || true; rm -rf --one-file-system "$root" "$root.log"' EXIT INT TERM
 	chmod 755 "$root"
 	mmdebstrap --quiet --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Retries "3"' --variant=minbase --include=systemd,passwd,man-db,bash-completion "$suite" "$root" "$mirror"
 	mount -t proc proc "$root/proc"
@@ -99,6 +101,13 @@ END
 	[ ! -e "$root/usr/bin/berth" ] || { echo "FAILED: the rpm leaves /usr/bin/berth" >&2; exit 1; }
 	echo "  rpm: installed, upgraded and removed: journal and configuration stay"
 	umount "$root/proc"
-	rm -rf --one-file-system "$root"
+	if can_boot; then
+		rm -rf "$root/var/lib/berth" "$root/etc/berth"
+		chroot "$root" userdel berth
+		packaging/try-systemd.sh "$root" "$deb"
+	else
+		echo "  systemd: not tried: it needs cgroup2, unshare, nsenter and ip"
+	fi
+	rm -rf --one-file-system "$root" "$root.log"
 	trap - EXIT INT TERM
 done

@@ -165,6 +165,11 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	if err := checkWritable(set.data); err != nil {
 		return err
 	}
+	if set.journal == "" { // before the address is found to be taken: by whom says more
+		if err := sqlite.Free(set.data); err != nil {
+			return err
+		}
+	}
 	log := a.logger(set.log)
 	for _, text := range set.warnings() {
 		log.Warn(text)

@@ -167,14 +167,12 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 				return err
 			}
 		}
-		if job, err = sbatch(ctx, &reservation, made, &s.task); err != nil {
-			return a.notHandedIn(ctx, c, &reservation, s, err)
-		}
+		job, err = sbatch(ctx, &reservation, made, &s.task)
 	} else {
 		job, err = c.Run(ctx, reservation.ID, &s.task, client.Action{Key: s.task.Key})
 	}
 	if err != nil {
-		return err
+		return a.notHandedIn(ctx, c, &reservation, s, err)
 	}
 	output := outputFile(ctx, c, &reservation, where.Adapter, job, &s.task)
 	a.say("job %s runs in reservation %s from %s on", job, reservation.ID, localTime(reservation.Start))
@@ -209,18 +207,27 @@ func (a *app) submit(cmd *cobra.Command, r *remote, q *ask, s *submission) error
 	return a.tellFailed(ended)
 }
 
-// notHandedIn gives back a reservation that was made for a task which Slurm refuses: nothing
+// notHandedIn gives back a reservation that was made for a task which its site, or the service, refuses: nothing
 // will run in it. One that was named stays, and so does one where it is unknown.
 func (a *app) notHandedIn(ctx context.Context, c *client.Client, r *form.Reservation, s *submission, refused error) error {
-	switch site.KindOf(refused) {
-	case site.Denied, site.NotFound, site.Invalid:
-		if s.reservation == "" {
-			if _, err := c.Release(ctx, r.ID, client.Action{}); err == nil {
-				return fmt.Errorf("reservation %s is given back: %w", r.ID, refused)
-			}
+	if s.reservation == "" && isRefusal(refused) {
+		if _, err := c.Release(ctx, r.ID, client.Action{}); err == nil {
+			return fmt.Errorf("reservation %s is given back: %w", r.ID, refused)
 		}
 	}
 	return fmt.Errorf("reservation %s stays: %w", r.ID, refused)
+}
+
+// isRefusal reports whether what was to be run was refused for good, so that nothing of it is at the site.
+func isRefusal(err error) bool {
+	if coded, is := errors.AsType[*berth.Error](err); is {
+		return coded.Code == berth.Denied || coded.Code == berth.NotFound || coded.Code == berth.Invalid
+	}
+	switch site.KindOf(err) {
+	case site.Denied, site.NotFound, site.Invalid:
+		return true
+	}
+	return false
 }
 
 // place returns the reservation to run it in.

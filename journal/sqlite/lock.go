@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,23 @@ func lock(dir string) (*os.File, error) {
 // time has the descriptors of this one until it executes its program, and the lock with them.
 func unlock(f *os.File) error {
 	return errors.Join(endLock(f), f.Close())
+}
+
+// Free returns an error of code Conflict, which names the process, while one writes the journal in dir. It makes and changes nothing there: a
+// server asks before it touches anything else that belongs to the other one.
+func Free(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("journal: open the lock: %w", err)
+	}
+	ok, err := tryLock(f)
+	if err == nil && !ok {
+		return errors.Join(inUse(dir, f.Name()), f.Close())
+	}
+	return errors.Join(err, unlock(f))
 }
 
 // inUse says who has locked a file.
