@@ -45,7 +45,7 @@ func (c *call) happened(h *service.Happening) form.Happening {
 		f.Reason, f.Detail = h.Refusal.Reason, h.Refusal.Words
 	}
 	if h.Task != nil {
-		f.Task = new(taskReport(h.Task))
+		f.Task, f.NPE = new(taskReport(h.Task)), h.PEs
 	}
 	f.Trouble = h.Trouble
 	for i := range h.Out {

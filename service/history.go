@@ -12,13 +12,14 @@ import (
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/record"
+	"github.com/berth-hpc/berth/site"
 )
 
 // Happening is one thing that has happened to a reservation, or to a task in it, as it is
 // on record.
 type Happening struct {
 	At   berth.Time
-	What change.Kind // or TaskStarted, TaskEnded or TaskLeft
+	What change.Kind // or TaskStarted, TaskEnded, TaskRequeued or TaskLeft
 	// By is who asked for it; the zero value if no one did: its time had come, or it
 	// follows from something else. Its token, address and call are there for operators.
 	By Origin
@@ -26,8 +27,9 @@ type Happening struct {
 	Allotments []berth.Allotment
 	Until      berth.Time // of an extension
 	Refusal    *berth.Refusal
-	// Task is the one that has started or ended, as it was then.
+	// Task is the one that has started or ended, as it was then, and PEs are those that it holds or held, in the PEs of its site; 0 is unknown.
 	Task *Task
+	PEs  berth.Count
 	// Trouble says which task could not follow a promise that moved, and what its owner
 	// can do.
 	Trouble string
@@ -237,9 +239,14 @@ func (p *past) aboutTasks(id string, by Principal) (list []Happening) {
 		return nil
 	}
 	for i := range look.events {
-		if e := &look.events[i]; e.reservation == id && e.what != "" {
+		e := &look.events[i]
+		what := e.what
+		if what == "" && e.task.Stage == site.Waiting {
+			what = TaskRequeued // which is told here alone
+		}
+		if e.reservation == id && what != "" {
 			n := e.news()
-			list = append(list, Happening{At: p.at, What: change.Kind(e.what), Task: n.task, Trouble: n.trouble})
+			list = append(list, Happening{At: p.at, What: change.Kind(what), Task: n.task, PEs: e.pes, Trouble: n.trouble})
 		}
 	}
 	return list

@@ -16,6 +16,8 @@ import (
 const (
 	TaskStarted = "task_started"
 	TaskEnded   = "task_ended"
+	// TaskRequeued is that a task which ran waits again, as when its node died. Histories have it.
+	TaskRequeued = "task_requeued"
 )
 
 // taskEvent is what a look at a site has shown of a task of ours that was not known

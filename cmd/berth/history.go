@@ -63,7 +63,7 @@ var happened = map[string]string{
 	"moved": "moved", "named": "its nodes are named", "resized": "has other PEs", "modified": "modified", "change_refused": "a change was refused", "checked_in": "in use",
 	"made": "there as promised", "unmade": "not there as promised",
 	"no_show": "not used in time, and gone", "ended": "ended", "cancelled": "cancelled", "staged": "its data are expected at another time",
-	"task_started": "a task started", "task_ended": "a task ended", "task_left": "a task could not follow to another place", "site_changed": "it was changed by hand at its site",
+	"task_started": "a task started", "task_ended": "a task ended", "task_requeued": "a task waits again", "task_left": "a task could not follow to another place", "site_changed": "it was changed by hand at its site",
 }
 
 // given says in words what was delivered of a promise.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/slurm/accounting"
 )
 
 // usedColumn is a column by which what was used is added up.
@@ -83,6 +85,7 @@ Operators get those of all users. Ordinary jobs are not counted.`,
 func (a *app) reportCommand() *cobra.Command {
 	var r *remote
 	by, from, to := []string{"user", "project", "month"}, "", ""
+	with := reconciling{unit: string(site.UnitNode)}
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Show what was promised, delivered and used, by user, project and month",
@@ -91,10 +94,29 @@ that were promised for times that have come, how many of them the sites had, how
 in the reservations held, and how many were left unused; how many reservations were moved
 without being asked, began without all of their PEs, or were broken. A project is the account that a
 reservation names, and a month that in which it starts, in UTC. Operators get those of all
-users. Ordinary jobs are not counted.`,
-		Example: "  berth report\n  berth report --by project --from 2027-01 --to 2027-03 -o csv",
+users. Ordinary jobs are not counted.
+
+With --reconcile it compares, reservation by reservation, what jobs held with what sacct
+has accounted for, and names each difference; the exit code is 1 if one has no reason that
+is known. FILE is what was printed, in the time zone of this machine, by
+
+  sacct --allusers --allocations --duplicates --parsable2 --starttime=2027-01-01 \\
+    --format=` + accounting.Format,
+		Example: "  berth report\n  berth report --by project --from 2027-01 --to 2027-03 -o csv\n  berth report --reconcile sacct.txt --from 2027-01",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if with.file != "" {
+				ctx, stop, c, err := r.connect(cmd)
+				if err != nil {
+					return err
+				}
+				defer stop()
+				with.from, with.to = from, to
+				return a.reconcile(ctx, c, r, &with)
+			}
+			if with.site != "" {
+				return usagef(cmd, "--site: given without --reconcile; want the FILE of sacct as well")
+			}
 			answer, err := r.used(cmd, by, from, to)
 			if err != nil {
 				return err
@@ -147,6 +169,11 @@ users. Ordinary jobs are not counted.`,
 		},
 	}
 	usedFlags(cmd, &by, &from, &to)
+	cmd.Flags().StringVar(&with.file, "reconcile", "", "compare with what sacct has accounted for, in `FILE`")
+	cmd.Flags().StringVar(&with.site, "site", "", "with --reconcile: the `SITE` of the file (default: the only one under Slurm)")
+	cmd.Flags().Var(&choice{&with.unit, "unit", []string{string(site.UnitNode), string(site.UnitCore)}}, "unit", "with --reconcile: what a PE of the site is: node, core")
+	complete(cmd, "unit", []string{string(site.UnitNode), string(site.UnitCore)})
+	_ = cmd.MarkFlagFilename("reconcile") // fails for unknown flags only
 	r = listFlags(cmd)
 	return cmd
 }

@@ -68,6 +68,7 @@ var table = []room{
 	{path: "site/fake", imports: []string{".", "site"}},
 	{path: "site/local", imports: []string{".", "internal/wholefile", "site", "site/hostlist"}},
 	{path: "site/slurm", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "site/hostlist"}},
+	{path: "site/slurm/accounting", imports: []string{"."}},
 	{path: "site/slurm/rest", imports: []string{".", "site/hostlist", "site/slurm"}},
 	{path: "site/slurm/slurmtest"}, // imported by tests only
 	{path: "service", imports: []string{".", "chance", "check", "policy", "engine", "engine/change", "internal/wholefile", "internal/wire", "journal", "journal/record", "journal/postgres", "journal/sqlite", "notice", "site", "site/hostlist"}},
@@ -104,7 +105,7 @@ var table = []room{
 	}},
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "chance", "check", "sim", "planning", "workflow/flowfile", "workflow/foreign", "scenario", "sites", "sites/adapters", "reproduce", "lab", "advise", "journal", "journal/postgres", "journal/sqlite",
-		"site", "site/hostlist", "site/slurm", "notice", "service", "api", "api/courier", "api/identity", "api/laboratory", "api/token", "api/form", "api/client", "web", "internal/nearest",
+		"site", "site/hostlist", "site/slurm", "site/slurm/accounting", "notice", "service", "api", "api/courier", "api/identity", "api/laboratory", "api/token", "api/form", "api/client", "web", "internal/nearest",
 		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize", "internal/wholefile",
 	}},
 }
