@@ -1,5 +1,5 @@
 # Functions to boot a real systemd in a folder with a Debian, as root, with namespaces of its own for processes, mounts, cgroups and
-# the network, which has a loopback alone. For the scripts beside it: . packaging/systemd.sh
+# the network, which has a loopback alone. The machine is called head. For the scripts beside it: . packaging/systemd.sh
 
 # can_boot reports whether there is what boot needs.
 can_boot() {
@@ -15,6 +15,7 @@ boot() {
 		echo 0 >"$group/cgroup.procs"
 		exec unshare --pid --mount --cgroup --ipc --uts --net --fork --kill-child sh -euc '
 			ip link set lo up
+			ip address add 192.0.2.1/32 dev lo # without one, names of this machine are not looked up
 			mount --make-rprivate /
 			mount --bind "$1" "$1"
 			cd "$1"
@@ -27,11 +28,14 @@ boot() {
 			mount -t tmpfs -o mode=755 tmpfs dev
 			for d in null zero full random urandom tty; do touch dev/$d; mount --bind /dev/$d dev/$d; done
 			mkdir dev/pts dev/shm
+			mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts
+			ln -s pts/ptmx dev/ptmx
 			ln -s /proc/self/fd dev/fd
 			ln -s /proc/self/fd/0 dev/stdin
 			ln -s /proc/self/fd/1 dev/stdout
 			ln -s /proc/self/fd/2 dev/stderr
-			hostname head
+			echo head >etc/hostname
+			printf "127.0.0.1 localhost\n192.0.2.1 head\n" >etc/hosts
 			exec env -i container=berth PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot . /lib/systemd/systemd
 		' sh "$1"
 	) </dev/null >"$1.log" 2>&1 &

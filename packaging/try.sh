@@ -2,8 +2,8 @@
 # As root: tries the image (try-image.sh), and the packages of out/packages in clean chroots of Debian, as an administrator would: installs the deb, starts the
 # service as its account with the unit's command, makes a promise over the socket as another user, installs it again over
 # the running service, removes it, and looks at what stays; then the same with the rpm, by rpm --root with its scriptlets. Where a systemd can be
-# booted, what goes wrong with upgrades and units (try-systemd.sh). Needs mmdebstrap, rpm and curl, which it installs if CI is true.
-# Usage: packaging/try.sh SUITE...
+# booted, what goes wrong with upgrades and units (try-systemd.sh), and the commands of docs/first-promise.md (try-docs.sh), whose log is left in
+# out/packages. Needs mmdebstrap, rpm and curl, which it installs if CI is true. Usage: packaging/try.sh SUITE...
 set -eu
 deb=$(ls "$PWD"/out/packages/berth_*_"$(dpkg --print-architecture)".deb)
 rpm=$(ls "$PWD"/out/packages/berth-*."$(uname -m)".rpm)
@@ -111,3 +111,9 @@ END
 	rm -rf --one-file-system "$root" "$root.log"
 	trap - EXIT INT TERM
 done
+if can_boot; then
+	packaging/try-docs.sh "$deb" "$@" >out/packages/first-promise-log.md
+	grep -E '^(## |Together)' out/packages/first-promise-log.md
+else
+	echo "docs/first-promise.md: not tried: it needs cgroup2, unshare, nsenter and ip"
+fi

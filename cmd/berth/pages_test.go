@@ -31,6 +31,7 @@ import (
 // for names and flags.
 var notRun = map[string]string{
 	"# As root":                     "it installs things",
+	"# As a user":                   "it needs the package; packaging/try-docs.sh runs the commands",
 	"# With PostgreSQL":             "it needs a database; TestServePostgreSQL runs the commands on a real one",
 	"# With an OpenID provider":     "it needs a provider; TestLoggingInWithACode runs the commands with a real one",
 	"# With a certificate":          "it needs a certificate; TestServeTLS makes one",
