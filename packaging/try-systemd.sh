@@ -50,7 +50,7 @@ sites:
 END
 systemctl enable --now berth 2>/dev/null
 eventually "it serves" berth whoami
-say "$(systemd --version | head -n 1); $(berth whoami)"
+say "$(systemctl --version | head -n 1); $(berth whoami)"
 berth reserve -n 4 -t 1h --start now+2h --site cm5 >/tmp/promise 2>&1 || fail "$(cat /tmp/promise)"
 id=$(sed -n 's/^reservation \([^ ]*\) .*/\1/p' /tmp/promise)
 
