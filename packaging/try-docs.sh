@@ -29,7 +29,7 @@ run() {
 		blocks "$section"
 		for step in "$steps"/*; do
 			case $(head -n 1 "$step") in
-			"# As root") as='setpriv --reuid=root' home=/root ;;
+			"# As root") as='setpriv --reuid=root' home=/srv ;;
 			"# As a user") as='setpriv --reuid=alice --regid=alice --init-groups' home=/home/alice ;;
 			*) echo "FAILED: $page, $section: who runs these commands?" >&2; exit 1 ;;
 			esac
@@ -95,7 +95,7 @@ for suite; do
 		mmdebstrap --quiet --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Retries "3"' --variant=minbase \
 			--include=systemd,passwd,man-db,bash-completion,munge"$([ "$kind" != "In front of Slurm" ] || echo ,slurm-wlm)" "$suite" "$root" "$mirror"
 		chroot "$root" useradd --create-home alice
-		cp "$deb" "$root/root/"
+		cp "$deb" "$root/srv/"
 		[ "$kind" != "In front of Slurm" ] || site
 		boot "$root"
 		[ "$kind" != "In front of Slurm" ] || idle

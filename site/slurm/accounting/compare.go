@@ -8,7 +8,7 @@ import (
 	"github.com/berth-hpc/berth"
 )
 
-// Ending is how a run ended as far as it was counted.
+// Ending is how the counting of a run ended.
 type Ending uint8
 
 const (
