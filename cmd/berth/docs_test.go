@@ -180,6 +180,9 @@ func checkCommandLine(t *testing.T, words []string) {
 	}
 	var flags []string
 	for _, word := range rest {
+		if word == "--" {
+			break // what follows is a command of theirs
+		}
 		if strings.HasPrefix(word, "-") {
 			flags = append(flags, strings.SplitN(word, "=", 2)[0])
 		}
