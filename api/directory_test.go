@@ -33,12 +33,24 @@ func TestGroupsOfProjectsSayWhereTheyAreFrom(t *testing.T) {
 		user, group string
 		member      bool
 	}{
-		{"ann", "hep", true}, {"ann", "machine:hep", true}, {"ann", "oidc:hep", false},
-		{"ann", "grid", true}, {"ann", "oidc:grid", true}, {"ann", "machine:grid", false},
-		{"ann", "both", true}, {"ann", "machine:both", true}, {"ann", "oidc:both", true},
-		{"ann", "oidc:machine:hep", true}, {"ann", "oidc:oidc:hep", true}, {"ann", "machine:oidc:grid", true},
-		{"bob", "hep", true}, {"bob", "machine:hep", true}, {"bob", "oidc:hep", false}, {"bob", "grid", false},
-		{"cid", "hep", false}, {"cid", "machine:hep", false},
+		{"ann", "hep", true},
+		{"ann", "machine:hep", true},
+		{"ann", "oidc:hep", false},
+		{"ann", "grid", true},
+		{"ann", "oidc:grid", true},
+		{"ann", "machine:grid", false},
+		{"ann", "both", true},
+		{"ann", "machine:both", true},
+		{"ann", "oidc:both", true},
+		{"ann", "oidc:machine:hep", true},
+		{"ann", "oidc:oidc:hep", true},
+		{"ann", "machine:oidc:grid", true},
+		{"bob", "hep", true},
+		{"bob", "machine:hep", true},
+		{"bob", "oidc:hep", false},
+		{"bob", "grid", false},
+		{"cid", "hep", false},
+		{"cid", "machine:hep", false},
 	} {
 		groups, err := d.Groups(t.Context(), c.user)
 		if err != nil {

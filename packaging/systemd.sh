@@ -43,7 +43,7 @@ boot() {
 	tries=0
 	until inside systemctl is-system-running 2>/dev/null | grep -qE "^(running|degraded)$"; do # degraded: a unit that needs the kernel
 		tries=$((tries + 1))
-		[ $tries -lt 200 ] && kill -0 $booted || { cat "$1.log" >&2; inside systemctl --failed >&2 || true; echo "FAILED: systemd does not start" >&2; exit 1; }
+		[ $tries -lt 1200 ] && kill -0 $booted || { cat "$1.log" >&2; inside systemctl --failed >&2 || true; echo "FAILED: systemd does not start" >&2; exit 1; }
 		sleep 0.1
 	done
 }

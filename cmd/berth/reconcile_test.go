@@ -28,8 +28,10 @@ func TestCountedRuns(t *testing.T) {
 		happening("task_started", "2", "running", 10, 10, 0), unknown, happening("task_started", "4", "running", 60, 60, 0),
 	}, "lab", 99)
 	want := []accounting.Run{
-		{Job: "1", PEs: 2, Start: 10, End: 25, Ending: accounting.Requeued}, {Job: "1", PEs: 2, Start: 40, End: 50},
-		{Job: "2", PEs: 2, Start: 10, End: 30, Ending: accounting.Forgotten}, {Job: "4", PEs: 2, Start: 60, End: 99, Ending: accounting.Running},
+		{Job: "1", PEs: 2, Start: 10, End: 25, Ending: accounting.Requeued},
+		{Job: "1", PEs: 2, Start: 40, End: 50},
+		{Job: "2", PEs: 2, Start: 10, End: 30, Ending: accounting.Forgotten},
+		{Job: "4", PEs: 2, Start: 60, End: 99, Ending: accounting.Running},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

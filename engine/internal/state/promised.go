@@ -151,7 +151,7 @@ func (p *Promised) From(start berth.Time, most berth.Count, d berth.Duration) be
 		}
 		for _, one := range s.steps[step:] {
 			if over {
-				start, over = one.At, false
+				start = one.At
 			}
 			if one.At >= start.Add(d) {
 				return start
