@@ -11,6 +11,7 @@ import (
 // Ending is how the counting of a run ended.
 type Ending uint8
 
+// The endings.
 const (
 	Seen      Ending = iota // its end was seen
 	Requeued                // its job was seen waiting again; it was counted until then
@@ -21,6 +22,7 @@ const (
 // Reason is why what was counted for a run differs from what Slurm has accounted for. None but Unexplained is a fault.
 type Reason string
 
+// The reasons.
 const (
 	PutBack     Reason = "put_back"    // Slurm put the job back into its queue, and it was counted until the look that showed so
 	Unlisted    Reason = "unlisted"    // it had left Slurm's queue before its end was seen, and counts until it was last known of
