@@ -60,11 +60,10 @@ type Options struct {
 	Monotonic func() time.Duration
 	Uptime    Uptime
 
-	// turn is for how long effects are settled, and reports of tasks decided, in one go, for which all wait;
-	// turned is called in the loop behind each such go that others follow. Only tests set them.
+	// turn is for how long effects are settled, and reports of tasks decided, in one go, for which all wait; turned is called in the loop behind
+	// each such go that others follow; wished is given a wish that was remembered, and the same made anew. Only tests set them.
 	turn   time.Duration
 	turned func(*Host)
-	// wished is given a wish that was remembered, and the same made anew, with whether both are there or not.
 	wished func(kept, anew wish, same bool)
 }
 
