@@ -120,7 +120,7 @@ func Reservation(c *Coder, r *berth.Reservation) {
 	Bool(c, 8, &r.CheckedIn)
 	List(c, 9, &r.Stocks, Allotment)
 	Earlier(c, 10, r.Allotments, &r.Stocks, &r.Transfers)
-	Struct(c, 11, &r.Terms, r.Terms.Variants == nil && r.Terms.Extended == 0 && r.Terms.Deadline == 0 && r.Terms.Expires == 0, Terms)
+	Struct(c, 11, &r.Terms, r.Terms.Variants == nil && r.Terms.Extended == 0 && r.Terms.Deadline == 0 && r.Terms.Expires == 0 && r.Terms.Delay == 0 && r.Terms.Idle == 0, Terms)
 	List(c, 12, &r.Transfers, Transfer)
 	c.End()
 }
