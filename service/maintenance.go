@@ -56,10 +56,16 @@ func (m *Maintenance) left(now berth.Time) iter.Seq[berth.Interval] {
 	}
 }
 
+// maintenancePrefix is what the names of outages begin with that are maintenance.
+const maintenancePrefix = "maintenance "
+
 // outage returns the name of the outage that one of the times is.
 func (m *Maintenance) outage(at berth.Time) string {
-	return "maintenance " + m.Name + " at " + time.Unix(int64(at), 0).UTC().Format(time.RFC3339)
+	return maintenancePrefix + m.Name + " at " + time.Unix(int64(at), 0).UTC().Format(time.RFC3339)
 }
+
+// isMaintenance reports whether an outage of that name is maintenance.
+func isMaintenance(name string) bool { return strings.HasPrefix(name, maintenancePrefix) }
 
 // shares returns what it takes of a site as it is.
 func (m *Maintenance) shares(layout *site.Layout) []site.Share {
@@ -294,10 +300,15 @@ func (m *Maintenance) same(o *Maintenance) bool {
 // keepMaintenance puts on record what is new of maintenance at a site, and has the engine know.
 func (h *Host) keepMaintenance(k *keeper, n *maintenanceNews) {
 	h.persist(h.core.maintenanceRecord(h.clock(), n), consequences{who: n.by.User})
-	if k != nil && k.last != nil { // else the first look does
+	switch {
+	case k == nil:
+		return
+	case k.last == nil: // the site has not been looked at yet
+		h.tellMaintenance(k)
+	default:
 		h.tellOutOfUse(k, k.last)
-		k.poke()
 	}
+	k.poke()
 }
 
 // inTheWay returns the ids of reservations that hold PEs which maintenance takes.

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-hpc/berth/notice"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site"
+	"github.com/berth-hpc/berth/site/fake"
 )
 
 // Maintenance takes its nodes each time, also those that are far ahead: what was promised there moves within its window at once, or is degraded, and
@@ -117,6 +118,47 @@ func TestMaintenance(t *testing.T) {
 		}
 		if want := []string{"add_maintenance root", "change_maintenance root", "remove_maintenance root"}; err != nil || !slices.Equal(kinds, want) {
 			t.Errorf("audit: %q, %v", kinds, err)
+		}
+		if err := w.inLine(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Maintenance that is asked for before a site has been looked at counts at once, and is forgotten at once when it is called off.
+func TestMaintenanceBeforeTheFirstLook(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		if err := w.host.Close(); err != nil {
+			t.Fatal(err)
+		}
+		w.site.Inject(fake.Fault{Op: fake.Observe, Nth: 1, What: fake.Down})
+		w.open()
+		if v := w.view(); v.Reachable {
+			t.Fatalf("it was looked at: %+v", v)
+		}
+		start := w.now().Add(3600)
+		m := service.Maintenance{Name: "disks", Site: "harbour", Times: []berth.Interval{{Start: start, End: start.Add(3600)}}}
+		ask := func(id string, want service.State) {
+			t.Helper()
+			if a := submit(t, w.host, ann, berth.Rigid(id, w.now(), start, start.Add(900), 1, 600)); a.Reservation.State != want {
+				t.Errorf("%s is %s, want %s", id, a.Reservation.State, want)
+			}
+		}
+		if _, _, err := w.host.AddMaintenance(t.Context(), root, m, false); err != nil {
+			t.Fatal(err)
+		}
+		ask("within", service.Refused)
+		if err := w.host.RemoveMaintenance(t.Context(), root, "disks", 0); err != nil {
+			t.Fatal(err)
+		}
+		ask("called off", service.Confirmed)
+		m.Name, m.Times[0] = "cooling", berth.Interval{Start: start.Add(3600), End: start.Add(7200)}
+		if _, _, err := w.host.AddMaintenance(t.Context(), root, m, false); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(60)
+		if v := w.view(); !v.Reachable {
+			t.Errorf("it was not looked at: %+v", v)
 		}
 		if err := w.inLine(); err != nil {
 			t.Error(err)

@@ -44,7 +44,7 @@ func TestEndedMembershipInEveryWay(t *testing.T) {
 		{"more PEs", true, changed(variant(npe+1, duration))},
 		{"longer", true, changed(variant(npe, duration+1))},
 		{"fewer PEs for longer", true, changed(variant(npe-2, duration+1))},
-		{"variants of which each is more", true, changed(func(r *berth.Request) {
+		{"variants that all ask for more", true, changed(func(r *berth.Request) {
 			r.Parts[0].Variants = []berth.Variant{{NPE: npe - 1, Duration: duration + 1}, {NPE: npe + 1, Duration: duration / 2}}
 		})},
 		{"a later window", true, changed(func(r *berth.Request) { r.Ready, r.Deadline = r.Ready+500, r.Deadline+500 })},

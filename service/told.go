@@ -51,16 +51,46 @@ func (n outOfUse) add(k *keeper, pool, name string, pes berth.PESet, from, until
 	n[id][name] = berth.Outage{Name: name, Resource: id, PEs: pes, From: from, Until: until}
 }
 
+// taking returns what notes an outage of shares of a site, which promises are placed around.
+func (n outOfUse) taking(k *keeper, now berth.Time) func(name string, shares []site.Share, from, until berth.Time) {
+	return func(name string, shares []site.Share, from, until berth.Time) {
+		for pool, pes := range k.ground.Load().layout.PEs(shares) {
+			if from <= now || !k.ground.Load().late[pool] || k.ground.Load().ahead[pool] > 0 { // else promises have no numbers, and are not placed around what is to come
+				n.add(k, pool, name, pes, from, until, now)
+			}
+		}
+	}
+}
+
+// takenOut returns what maintenance takes out of use.
+func (h *Host) takenOut(k *keeper, now berth.Time) outOfUse {
+	is := outOfUse{}
+	for _, m := range h.core.maintenance {
+		if m.Site == k.name {
+			takeAll(m.left(now), m.shares(k.ground.Load().layout), m.outage, is.taking(k, now))
+		}
+	}
+	return is
+}
+
 // tellOutOfUse tells the engine which PEs are out of use at a site, and when, as far
 // as that is not what it knows: first what is over, then what is new, by time.
 func (h *Host) tellOutOfUse(k *keeper, state *site.State) {
-	now := h.clock()
 	k.last = state
-	is := h.unusable(k, state, now)
+	h.tellOutages(k, h.unusable(k, state, h.clock()), func(string) bool { return true })
+}
+
+// tellMaintenance is tellOutOfUse for maintenance alone, before the first look at a site.
+func (h *Host) tellMaintenance(k *keeper) {
+	h.tellOutages(k, h.takenOut(k, h.clock()), isMaintenance)
+}
+
+// tellOutages tells the engine which outages there are of those with some names at a site.
+func (h *Host) tellOutages(k *keeper, is outOfUse, about func(name string) bool) {
 	var over, nameless []berth.Outage
 	for o := range h.core.engine.Outages() {
 		switch now, still := is[o.Resource][o.Name]; {
-		case o.Resource.Site != k.name:
+		case o.Resource.Site != k.name || !about(o.Name):
 		case o.Name == "":
 			nameless = append(nameless, o) // of a record of before outages had names
 		case !still:
@@ -96,14 +126,8 @@ func (h *Host) tellOutOfUse(k *keeper, state *site.State) {
 // serves what runs on it to the end; of a node whose condition the manager does not
 // know, what was told last counts.
 func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
-	is := outOfUse{}
-	take := func(name string, shares []site.Share, from, until berth.Time) {
-		for pool, pes := range k.ground.Load().layout.PEs(shares) {
-			if from <= now || !k.ground.Load().late[pool] || k.ground.Load().ahead[pool] > 0 { // else promises have no numbers, and are not placed around what is to come
-				is.add(k, pool, name, pes, from, until, now)
-			}
-		}
-	}
+	is := h.takenOut(k, now)
+	take := is.taking(k, now)
 	ours := map[string]bool{}
 	for i := range state.Ours {
 		ours[state.Ours[i].Name] = true
@@ -127,11 +151,6 @@ func (h *Host) unusable(k *keeper, state *site.State, now berth.Time) outOfUse {
 		default:
 			name := func(at berth.Time) string { return fmt.Sprintf("reservation %s at %d", b.Name, at) }
 			takeAll(b.Occurrences(h.foreseen(k, now)), b.Shares, name, take)
-		}
-	}
-	for _, m := range h.core.maintenance {
-		if m.Site == k.name {
-			takeAll(m.left(now), m.shares(k.ground.Load().layout), m.outage, take)
 		}
 	}
 	unknown := map[string]bool{}

@@ -137,7 +137,6 @@ sites:
 	if err := json.Unmarshal(post(leader, "/v1/series", body, "series"), &said); err != nil || said.Decision != "accepted" || said.Series.Count != 1 {
 		t.Fatalf("%v, %+v", err, said)
 	}
-	p.until(leader, http.MethodGet, "/v1/sites", "", "", has(http.StatusOK, `"reachable":true`)) // maintenance counts from the first look on
 	post(leader, "/v1/maintenance", fmt.Sprintf(`{"name":"disks","site":"lab","start":%q,"duration":3600}`, hours(3)), "maintenance")
 	within := fmt.Sprintf(`{"npe":1,"duration":600,"ready":%q,"deadline":%q}`, hours(3), time.Now().Add(3*time.Hour+15*time.Minute).UTC().Format(time.RFC3339))
 	refused := func(at *server, key string) {
