@@ -4,7 +4,8 @@
 # can_boot reports whether there is what boot needs.
 can_boot() {
 	for tool in findmnt unshare nsenter ip; do command -v $tool >/dev/null || return; done
-	[ -n "$(findmnt -n -t cgroup2 -o TARGET)" ]
+	probe=$(findmnt -n -t cgroup2 -o TARGET | head -n 1)/berth-probe-$$
+	mkdir "$probe" 2>/dev/null && rmdir "$probe" && unshare --pid --mount --cgroup --ipc --uts --net --fork true 2>/dev/null
 }
 
 # boot ROOT: starts it, and waits until its units are started. What it prints is in ROOT.log.
