@@ -70,10 +70,13 @@ SlurmdParameters=config_overrides
 NodeName=head CPUs=4 RealMemory=1024
 PartitionName=main Nodes=ALL Default=YES MaxTime=1-00:00:00 State=UP
 END
+	# Nothing here manages cgroups. Slurm 22.05 has no word for that, and does not start where it finds those of both versions unless it is told
+	# which one to take.
 	case $(chroot "$root" slurmd -V) in
-	*" 22."*) ;; # which does not know that word, and starts without
-	*) echo 'CgroupPlugin=disabled' >"$root/etc/slurm/cgroup.conf" ;;
+	*" 22."*) plugin=cgroup/v1 ;;
+	*) plugin=disabled ;;
 	esac
+	echo "CgroupPlugin=$plugin" >"$root/etc/slurm/cgroup.conf"
 }
 
 # idle: waits until its node is there.
