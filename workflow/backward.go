@@ -76,6 +76,7 @@ func (b backward) attempt(in *Instance, deadline berth.Time, k int, out []Placem
 	if in.problem.Plain {
 		return (&plain{in: in}).backward(b, deadline, k, out)
 	}
+	in.know(deadline)
 	p := &in.profile
 	p.reset(&in.steps)
 	bound := in.allot(b.bound)

@@ -69,3 +69,20 @@ func OneByOne(in *GridInstance) *GridInstance {
 	in.reference.fine = 0
 	return in
 }
+
+// KnowAll has an instance read all of its calendar at once.
+func KnowAll(in *Instance) *Instance {
+	in.know(berth.Forever)
+	return in
+}
+
+// KnowAllSites has a grid read all of its calendars at once.
+func KnowAllSites(in *GridInstance) *GridInstance {
+	for _, s := range in.sites {
+		s.know(berth.Forever)
+	}
+	return in
+}
+
+// Known returns up to when an instance has read its calendar.
+func Known(in *Instance) berth.Time { return in.known }

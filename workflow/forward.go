@@ -17,8 +17,8 @@ func (f forward) plan(in *Instance, _ berth.Time, out []Placement) (int, bool) {
 	if in.problem.Plain {
 		return 0, (&plain{in: in}).forward(f, out)
 	}
+	in.begin()
 	p := &in.profile
-	p.reset(&in.steps)
 	bound := in.allot(f.bound)
 	for _, i := range in.order(f.levels) {
 		if in.problem.stopped() {
@@ -26,6 +26,9 @@ func (f forward) plan(in *Instance, _ berth.Time, out []Placement) (int, bool) {
 		}
 		ready := in.ready(i, out)
 		at, ok := p.earliest(&in.curves[i], ready, bound[i])
+		for !ok && in.further() {
+			at, ok = p.earliest(&in.curves[i], ready, bound[i])
+		}
 		if !ok {
 			return 0, false
 		}

@@ -58,6 +58,7 @@ func (t *trial) copyFrom(o *trial) {
 // plan makes the plan, whatever the deadline.
 func (integrated) plan(in *Instance, _ berth.Time, out []Placement) (int, bool) {
 	n := len(out)
+	in.know(berth.Forever) // how late a schedule ends that is none of the best says what grows next
 	var fit fitter = &in.profile
 	if in.problem.Plain {
 		fit = &plain{in: in}

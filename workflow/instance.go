@@ -69,8 +69,8 @@ func (e Epsilon) divisor(q berth.Count, n int) float64 {
 
 // Instance is a problem made ready for planning. It remembers what several
 // planners, deadlines and probes have in common: allocations, orders, and the
-// starts of CPA's own schedules. It reads the calendar once, in Prepare. It is
-// not safe for concurrent use.
+// starts of CPA's own schedules. It reads the calendar as far as plans reach, so the calendar must not
+// change as long as the instance is used. It is not safe for concurrent use.
 type Instance struct {
 	problem Problem
 	w       *Workflow
@@ -78,7 +78,8 @@ type Instance struct {
 	now     berth.Time
 	curves  []curve
 	fine    berth.Count // as growth.fine
-	steps   steps       // what is free from now on
+	steps   steps       // what is free from now on, as far as it is known
+	known   berth.Time  // nothing is known from then on
 	profile profile     // what is free under the plan being made
 
 	whole  *growth // of all tasks, see grown
@@ -133,7 +134,7 @@ func prepare(p Problem) (*Instance, error) {
 	}
 	in := &Instance{
 		problem: p, w: p.Workflow, size: p.Calendar.Size(), q: p.Free, now: p.Now,
-		curves: make([]curve, p.Workflow.Len()), steps: stepsFrom(p.Calendar, p.Now),
+		curves: make([]curve, p.Workflow.Len()), known: p.Now,
 		allots: map[allotment][]berth.Count{}, orders: map[allotment][]int32{},
 		starts: map[allotment][]berth.Time{},
 	}
@@ -146,7 +147,46 @@ func prepare(p Problem) (*Instance, error) {
 		in.q = max(in.q, min(in.curves[i].few(), in.size))
 	}
 	in.bound = in.lowerBound()
+	if p.Plain {
+		in.know(berth.Forever)
+	}
 	return in, nil
+}
+
+// know reads the calendar up to a time at least. From there on nothing counts as free. A place that a
+// planner finds for a task is the one that it would find if everything were known: all others end later.
+func (in *Instance) know(until berth.Time) {
+	if until <= in.known {
+		return
+	}
+	if until > berth.TimeLimit {
+		until = berth.Forever
+	}
+	if in.known = until; !in.steps.read(in.problem.Calendar, in.now, until) {
+		in.known = berth.Forever
+	}
+}
+
+// firstLook returns up to when the calendar is read for a planner that has no deadline, before it needs to
+// know more: twice as far as no plan can end before.
+func firstLook(now, bound berth.Time) berth.Time {
+	return now.Add(2 * max(bound.Sub(now), 1))
+}
+
+// begin makes the profile what is free, known for a first look at least.
+func (in *Instance) begin() {
+	in.know(firstLook(in.now, in.bound))
+	in.profile.reset(&in.steps)
+}
+
+// further has twice as much of the calendar known as before, in the profile too; false if all of it is.
+func (in *Instance) further() bool {
+	if in.known == berth.Forever {
+		return false
+	}
+	in.know(in.known.Add(in.known.Sub(in.now)))
+	in.profile.extend(&in.steps)
+	return true
 }
 
 // tooLarge returns an error about the first task that needs more PEs than there

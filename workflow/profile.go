@@ -25,6 +25,9 @@ type profile struct {
 // 16 to 128 records, and are up to twice as long with 512.
 const blockSize = 64
 
+// blockFill is how many records a block begins with: three quarters, so that the first tasks split few.
+const blockFill = blockSize * 3 / 4
+
 type block struct {
 	n         int
 	low, high berth.Count
@@ -38,33 +41,59 @@ type steps struct {
 	free  []berth.Count
 }
 
-// stepsFrom copies what a calendar has free from now on.
-func stepsFrom(c calendar.Reader, now berth.Time) steps {
-	s := steps{times: []berth.Time{now}, free: []berth.Count{c.Size()}}
+// read copies what a calendar has free from now on, up to a time from which on nothing counts as
+// free. It reports whether the calendar goes on there.
+func (s *steps) read(c calendar.Reader, now, until berth.Time) (more bool) {
+	s.times, s.free = append(s.times[:0], now), append(s.free[:0], c.Size())
 	for r := range c.Records() {
 		if r.Time <= now {
 			s.free[0] = r.Free
 			continue
 		}
+		if r.Time >= until {
+			s.times, s.free = append(s.times, until), append(s.free, 0)
+			return true
+		}
 		s.times, s.free = append(s.times, r.Time), append(s.free, r.Free)
 	}
-	return s
+	return false
 }
 
 // reset makes the profile that of s, and keeps the memory it has.
 func (p *profile) reset(s *steps) {
-	// Blocks begin three quarters full, so that the first tasks split few.
-	const fill = blockSize * 3 / 4
 	p.spare = append(p.spare, p.blocks...)
 	p.blocks = p.blocks[:0]
-	for from := 0; from < len(s.times); from += fill {
+	p.add(s.times, s.free)
+	p.blocks[0].times[0] = -berth.Forever
+}
+
+// extend adds what s has beyond the last time of the profile, up to which it was known and at
+// which no PEs counted as free.
+func (p *profile) extend(s *steps) {
+	last := p.blocks[len(p.blocks)-1]
+	last.n--
+	end := last.times[last.n]
+	if last.n == 0 {
+		p.spare, p.blocks = append(p.spare, last), p.blocks[:len(p.blocks)-1]
+	} else {
+		last.bound()
+	}
+	k, found := slices.BinarySearch(s.times, end)
+	if !found { // what is free there is so since a time before
+		p.add([]berth.Time{end}, s.free[k-1:k])
+	}
+	p.add(s.times[k:], s.free[k:])
+}
+
+// add adds records behind all others.
+func (p *profile) add(times []berth.Time, free []berth.Count) {
+	for from := 0; from < len(times); from += blockFill {
 		b := p.fresh()
-		b.n = copy(b.times[:fill], s.times[from:])
-		copy(b.free[:fill], s.free[from:])
+		b.n = copy(b.times[:blockFill], times[from:])
+		copy(b.free[:blockFill], free[from:])
 		b.bound()
 		p.blocks = append(p.blocks, b)
 	}
-	p.blocks[0].times[0] = -berth.Forever
 }
 
 func (p *profile) fresh() *block {

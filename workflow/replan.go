@@ -24,6 +24,7 @@ func (in *Instance) Replan(plan *Plan, deadline berth.Time) (Plan, []int, *Refus
 	if len(plan.Tasks) != in.w.Len() {
 		panic("workflow: a plan of another workflow")
 	}
+	in.know(berth.Forever)
 	p := &in.profile
 	p.reset(&in.steps)
 	order := in.byStart(plan)

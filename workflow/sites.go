@@ -106,6 +106,7 @@ func (g *GridInstance) Plan(deadline berth.Time) (GridPlan, bool, error) {
 	bounds := g.bounds()
 	clear(g.waits)
 	plan := GridPlan{Tasks: make([]GridPlacement, g.w.Len()), Bound: g.bound()}
+	g.know(deadline, plan.Bound)
 	for pass := 1; ; pass++ {
 		if !g.placeAll(bounds, plan.Tasks, deadline) {
 			return GridPlan{}, false, nil
@@ -129,6 +130,36 @@ const leastFine = 256
 // latePasses is how often tasks are placed backwards at most. Where tasks name their sites the
 // second time is the last; else waits grow and settle, and what is left is for who books the plan.
 const latePasses = 8
+
+// know reads the calendars of all sites up to the deadline, or for a first look if there is none.
+func (g *GridInstance) know(deadline, bound berth.Time) {
+	if deadline == berth.Forever {
+		deadline = firstLook(g.now, bound)
+	}
+	for _, s := range g.sites {
+		s.know(deadline)
+	}
+}
+
+// known returns up to when all calendars are known.
+func (g *GridInstance) known() berth.Time {
+	known := berth.Forever
+	for _, s := range g.sites {
+		known = min(known, s.known)
+	}
+	return known
+}
+
+// further is Instance.further of all sites. Those that are not known as a whole are known up to one time.
+func (g *GridInstance) further() bool {
+	more := false
+	for _, s := range g.sites {
+		if s.further() {
+			more = true
+		}
+	}
+	return more
+}
 
 // placeAll places all tasks by a deadline; false if one has no place.
 func (g *GridInstance) placeAll(bounds [][]berth.Count, out []GridPlacement, deadline berth.Time) bool {
@@ -180,7 +211,7 @@ func (g *GridInstance) wait(i int32, site int) berth.Duration {
 
 // GridInstance is a grid made ready for planning: an instance for each site, with the times there, and
 // the reference cluster. It remembers what several deadlines have in common, and reads the calendars
-// once, in Prepare. It is not safe for concurrent use.
+// as far as plans reach, so they must not change as long as it is used. It is not safe for concurrent use.
 type GridInstance struct {
 	now       berth.Time
 	w         *Workflow
@@ -314,13 +345,29 @@ func (g *GridInstance) bounds() [][]berth.Count {
 	return bounds
 }
 
-// place chooses the best pair of a site and a number of PEs for a task.
+// place chooses the best pair of a site and a number of PEs for a task. Without a deadline it reads
+// the calendars on until what it found ends within all of them: what they have later ends later.
 func (g *GridInstance) place(i int32, bounds [][]berth.Count, out []GridPlacement, deadline berth.Time) (GridPlacement, bool) {
+	for {
+		best, site := g.best(i, bounds, out, deadline)
+		if deadline == berth.Forever && (site < 0 || best.end > g.known()) && g.further() {
+			continue
+		}
+		if site < 0 {
+			return GridPlacement{}, false
+		}
+		g.sites[site].profile.take(best.start, best.end, best.npe)
+		return GridPlacement{Site: site, Placement: best.of(i)}, true
+	}
+}
+
+// best returns the best place of a task, and its site, in what is known of the calendars; -1 is none.
+func (g *GridInstance) best(i int32, bounds [][]berth.Count, out []GridPlacement, deadline berth.Time) (best fit, site int) {
 	ready := g.now
 	for _, parent := range g.w.parents.of(i) {
 		ready = max(ready, out[parent].End)
 	}
-	best, site := fit{}, -1
+	site = -1
 	for k, s := range g.sites {
 		if !g.of[k].suits(i) {
 			continue
@@ -339,11 +386,7 @@ func (g *GridInstance) place(i int32, bounds [][]berth.Count, out []GridPlacemen
 			best, site = at, k
 		}
 	}
-	if site < 0 {
-		return GridPlacement{}, false
-	}
-	g.sites[site].profile.take(best.start, best.end, best.npe)
-	return GridPlacement{Site: site, Placement: best.of(i)}, true
+	return best, site
 }
 
 // due returns by when a task must end at a site: so early that its children, which are placed,
