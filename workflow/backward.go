@@ -77,8 +77,8 @@ func (b backward) attempt(in *Instance, deadline berth.Time, k int, out []Placem
 		return (&plain{in: in}).backward(b, deadline, k, out)
 	}
 	in.know(deadline)
-	p := &in.profile
-	p.reset(&in.steps)
+	p := &in.room.profile
+	p.reset(&in.room.steps)
 	bound := in.allot(b.bound)
 	var reserves []berth.Time
 	if b.reserve != fixed1 {

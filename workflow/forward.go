@@ -18,7 +18,7 @@ func (f forward) plan(in *Instance, _ berth.Time, out []Placement) (int, bool) {
 		return 0, (&plain{in: in}).forward(f, out)
 	}
 	in.begin()
-	p := &in.profile
+	p := &in.room.profile
 	bound := in.allot(f.bound)
 	for _, i := range in.order(f.levels) {
 		if in.problem.stopped() {

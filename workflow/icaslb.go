@@ -34,7 +34,7 @@ type fitter interface {
 	take(from, to berth.Time, n berth.Count)
 }
 
-func (p *profile) begin(in *Instance) { p.reset(&in.steps) }
+func (p *profile) begin(in *Instance) { p.reset(&in.room.steps) }
 
 func (s *plain) begin(*Instance) { s.reset() }
 
@@ -59,7 +59,7 @@ func (t *trial) copyFrom(o *trial) {
 func (integrated) plan(in *Instance, _ berth.Time, out []Placement) (int, bool) {
 	n := len(out)
 	in.know(berth.Forever) // how late a schedule ends that is none of the best says what grows next
-	var fit fitter = &in.profile
+	var fit fitter = &in.room.profile
 	if in.problem.Plain {
 		fit = &plain{in: in}
 	}

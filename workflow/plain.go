@@ -22,7 +22,7 @@ type plain struct {
 }
 
 func (s *plain) reset() {
-	s.times, s.free = slices.Clone(s.in.steps.times), slices.Clone(s.in.steps.free)
+	s.times, s.free = slices.Clone(s.in.room.steps.times), slices.Clone(s.in.room.steps.free)
 }
 
 // end returns when record i ends.

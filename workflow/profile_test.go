@@ -10,17 +10,17 @@ import (
 // longProfile draws a profile of many blocks: counts that wander, with long
 // stretches of few and of many free PEs, some below zero.
 func longProfile(rng *rand.Rand, records int, size berth.Count) *Instance {
-	in := &Instance{w: &Workflow{}, size: size}
+	in := &Instance{w: &Workflow{}, size: size, room: new(Room)}
 	at, free, pull := berth.Time(0), size/2, berth.Count(0)
 	for i := range records {
 		if i%(20+rng.IntN(100)) == 0 {
 			pull = berth.Count(rng.IntN(int(size)+4) - 4)
 		}
 		free = min(size, free+(pull-free)/2+berth.Count(rng.IntN(3)-1))
-		in.steps.times, in.steps.free = append(in.steps.times, at), append(in.steps.free, free)
+		in.room.steps.times, in.room.steps.free = append(in.room.steps.times, at), append(in.room.steps.free, free)
 		at += berth.Time(1 + rng.IntN(40))
 	}
-	in.steps.free[records-1] = size
+	in.room.steps.free[records-1] = size
 	return in
 }
 
@@ -37,9 +37,9 @@ func TestProfileEqualsScan(t *testing.T) {
 		in := longProfile(rng, 1+rng.IntN(700), size)
 		scan := plain{in: in}
 		scan.reset()
-		p := &in.profile
-		p.reset(&in.steps)
-		span := int(in.steps.times[len(in.steps.times)-1]) + 500
+		p := &in.room.profile
+		p.reset(&in.room.steps)
+		span := int(in.room.steps.times[len(in.room.steps.times)-1]) + 500
 		var placed []fit
 		for k := range 200 {
 			c := curve{total: float64(rng.IntN(40 << rng.IntN(8))), serial: rng.Float64() * rng.Float64()}

@@ -25,8 +25,8 @@ func (in *Instance) Replan(plan *Plan, deadline berth.Time) (Plan, []int, *Refus
 		panic("workflow: a plan of another workflow")
 	}
 	in.know(berth.Forever)
-	p := &in.profile
-	p.reset(&in.steps)
+	p := &in.room.profile
+	p.reset(&in.room.steps)
 	order := in.byStart(plan)
 	gone, behind := make([]bool, in.w.Len()), make([]bool, in.w.Len())
 	for _, i := range order {

@@ -20,6 +20,7 @@ type Site struct {
 	Workflow *Workflow
 	// Unfit tells the tasks that cannot run here; nil is none.
 	Unfit []bool
+	Room  *Room // as Problem.Room
 }
 
 // suits reports whether a task can run at the site.
@@ -164,7 +165,7 @@ func (g *GridInstance) further() bool {
 // placeAll places all tasks by a deadline; false if one has no place.
 func (g *GridInstance) placeAll(bounds [][]berth.Count, out []GridPlacement, deadline berth.Time) bool {
 	for _, s := range g.sites {
-		s.profile.reset(&s.steps)
+		s.room.profile.reset(&s.room.steps)
 	}
 	for i := range g.placed {
 		g.placed[i] = -1
@@ -243,7 +244,7 @@ func (g *Grid) Prepare() (*GridInstance, error) {
 				return nil, err
 			}
 		}
-		one, err := g.at(here, s.Calendar, s.Free)
+		one, err := g.at(here, s.Calendar, s.Free, s.Room)
 		if err != nil {
 			return nil, err
 		}
@@ -263,7 +264,7 @@ func (g *Grid) Prepare() (*GridInstance, error) {
 	if err != nil {
 		return nil, err
 	}
-	reference, err := g.at(standard, empty, 0)
+	reference, err := g.at(standard, empty, 0, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -304,8 +305,8 @@ func (g *Grid) scaled(speed float64) (*Workflow, error) {
 }
 
 // at prepares a workflow for a calendar.
-func (g *Grid) at(w *Workflow, c calendar.Reader, free berth.Count) (*Instance, error) {
-	return prepare(Problem{Workflow: w, Calendar: c, Now: g.Now, Free: free, Epsilon: g.Epsilon, Stop: g.Stop})
+func (g *Grid) at(w *Workflow, c calendar.Reader, free berth.Count, room *Room) (*Instance, error) {
+	return prepare(Problem{Workflow: w, Calendar: c, Now: g.Now, Free: free, Epsilon: g.Epsilon, Stop: g.Stop, Room: room})
 }
 
 // bound is GridPlan.Bound.
@@ -356,7 +357,7 @@ func (g *GridInstance) place(i int32, bounds [][]berth.Count, out []GridPlacemen
 		if site < 0 {
 			return GridPlacement{}, false
 		}
-		g.sites[site].profile.take(best.start, best.end, best.npe)
+		g.sites[site].room.profile.take(best.start, best.end, best.npe)
 		return GridPlacement{Site: site, Placement: best.of(i)}, true
 	}
 }
@@ -376,10 +377,10 @@ func (g *GridInstance) best(i int32, bounds [][]berth.Count, out []GridPlacement
 		var ok, better bool
 		first := g.now.Add(g.wait(i, k))
 		if deadline == berth.Forever {
-			at, ok = s.profile.earliest(&s.curves[i], ready.Add(first.Sub(g.now)), bounds[k][i])
+			at, ok = s.room.profile.earliest(&s.curves[i], ready.Add(first.Sub(g.now)), bounds[k][i])
 			better = at.end < best.end || at.end == best.end && at.npe < best.npe
 		} else if due := g.due(i, k, out, deadline); due > first {
-			at, ok = s.profile.latest(&s.curves[i], first, due, bounds[k][i])
+			at, ok = s.room.profile.latest(&s.curves[i], first, due, bounds[k][i])
 			better = at.start > best.start || at.start == best.start && at.npe < best.npe
 		}
 		if ok && (site < 0 || better) {

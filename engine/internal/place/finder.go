@@ -6,6 +6,7 @@ import (
 	"github.com/berth-hpc/berth/engine/internal/state"
 	"github.com/berth-hpc/berth/internal/stream"
 	"github.com/berth-hpc/berth/policy"
+	"github.com/berth-hpc/berth/workflow"
 )
 
 // Staging says what becomes of PEs while data are on their way.
@@ -52,6 +53,8 @@ type Finder struct {
 	ends       []berth.Time       // scratch space of whenOver
 	taken      []take             // scratch space of bestVariant
 	within     shares             // likewise
+	rooms      []*workflow.Room   // memory for planning, see room
+	lent       int                // of these
 }
 
 // pool is what the configuration says of a pool.

@@ -178,6 +178,18 @@ func (f *Finder) groundsOf(t *state.Trial, w *berth.Workflow, narrow bool, by *P
 	return list, refusal
 }
 
+// room lends memory for what planning knows of one pool, until free.
+func (f *Finder) room() *workflow.Room {
+	if f.lent == len(f.rooms) {
+		f.rooms = append(f.rooms, new(workflow.Room))
+	}
+	f.lent++
+	return f.rooms[f.lent-1]
+}
+
+// free takes back the memory of all grounds.
+func (f *Finder) free() { f.lent = 0 }
+
 // candidate is a pool in which a workflow may be, and the open tasks that cannot be there.
 type candidate struct {
 	pool  *pool
@@ -269,7 +281,7 @@ func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, narrow bool,
 		return nil, &berth.Refusal{Reason: berth.NoSuitableSite, Resource: p.id, Wanted: 1}
 	}
 	view, free := f.counts(t, w, p, narrow)
-	in, err := workflow.Prepare(workflow.Problem{Workflow: graph, Calendar: view, Now: by.From, Free: free, Stop: by.stop()})
+	in, err := workflow.Prepare(workflow.Problem{Workflow: graph, Calendar: view, Now: by.From, Free: free, Stop: by.stop(), Room: f.room()})
 	if err != nil {
 		panic("engine: a workflow that was checked cannot be planned: " + err.Error())
 	}
@@ -291,7 +303,7 @@ func (f *Finder) overPools(t *state.Trial, w *berth.Workflow, pools []*pool, unf
 	grid := &workflow.Grid{Workflow: graph, Now: by.From, Stop: by.stop()}
 	for k, p := range pools {
 		view, free := f.counts(t, w, p, narrow)
-		s := workflow.Site{Resource: p.id, Calendar: view, Free: free, Speed: 1}
+		s := workflow.Site{Resource: p.id, Calendar: view, Free: free, Speed: 1, Room: f.room()}
 		if speed := p.config.SpeedFor(&berth.Requirements{}); speed != 0 {
 			s.Speed = float64(speed) / float64(berth.StandardSpeed)
 		}

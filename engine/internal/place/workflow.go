@@ -275,6 +275,7 @@ func slow(p workflow.Planner) int {
 func (f *Finder) Workflow(w *berth.Workflow, p *Planning) (*WorkflowPlan, *berth.Refusal) {
 	t := f.state.Try()
 	defer t.Close()
+	defer f.free()
 	f.clear(t, nil)
 	narrow := f.narrows(w)
 	fit, refusal := f.groundsOf(t, w, narrow, p)

@@ -24,6 +24,7 @@ type WorkflowOffer struct {
 func (f *Finder) WorkflowOffers(w *berth.Workflow, most int, p *Planning) []WorkflowOffer {
 	t := f.state.Try()
 	defer t.Close()
+	defer f.free()
 	f.clear(t, nil)
 	asked := *w
 	asked.Algorithm, asked.Deadline = berth.BestAlgorithm, berth.TimeLimit-1
