@@ -104,10 +104,13 @@ type PlanOptions struct {
 	// does the planning is. Both must return true from then on. Where there is an Enough, planners
 	// for the earliest end, which are quick, go first.
 	Enough, Quit func() bool
+	// Both, if it is there, runs two functions, perhaps at once, which both may ask Enough and Quit. A
+	// plan is the same with it and without.
+	Both func(a, b func())
 }
 
 func (o *PlanOptions) planning(now berth.Time) *place.Planning {
-	return &place.Planning{From: max(o.From, now), Enough: o.Enough, Quit: o.Quit}
+	return &place.Planning{From: max(o.From, now), Enough: o.Enough, Quit: o.Quit, Both: o.Both}
 }
 
 // offering is planning for offers.

@@ -9,12 +9,13 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/site"
 )
 
 // Planning a large workflow takes seconds. It is done beside the loop, on the other core that
 // follows the durable records (see snapshots), so that no one else waits for it; the loop then
 // only looks whether the plan still holds. Those who have workflows planned are served in turn,
-// one workflow at a time: others keep a processor.
+// one workflow at a time, and those of many tasks on one processor: others keep one.
 
 // What is small enough is planned in the loop: a number of tasks times pools, among no more than so
 // than a number of live reservations, take some ten milliseconds with their offers, which is within a slice; and those
@@ -23,6 +24,9 @@ const (
 	plannedAtOnce = 128
 	plannedAmong  = 20_000
 )
+
+// plannedByTwo is how many tasks are planned on two processors at most, which takes a tenth of a second.
+const plannedByTwo = 2000
 
 const (
 	// planTime is for how long plans are compared, and plans that leave slack are looked for where
@@ -129,12 +133,16 @@ func (h *Host) planOn(number uint64, tasks int, later berth.Duration, wanted fun
 	s := &h.snapshots
 	err := h.onOther(number, "planning a workflow", wanted, func(e *engine.Engine) error {
 		began, passed := time.Now(), h.timekeeper.passed()
-		err := do(e, engine.PlanOptions{
+		options := engine.PlanOptions{
 			// To the nearest second: most plans take less than half of one, and hold unless one ends meanwhile.
 			From:   h.Now().Add(berth.Duration((time.Duration(tasks)*h.planner.pace).Round(time.Second)/time.Second) + later),
 			Enough: func() bool { return time.Since(began) > planTime },
 			Quit:   func() bool { return s.ctx.Err() != nil || !wanted() || time.Since(began) > planMost },
-		})
+		}
+		if tasks <= plannedByTwo {
+			options.Both = both
+		}
+		err := do(e, options)
 		if took := (h.timekeeper.passed() - passed) / time.Duration(tasks); took > h.planner.pace {
 			h.planner.pace = took
 		} else {
@@ -156,6 +164,18 @@ func (h *Host) planOn(number uint64, tasks int, later berth.Duration, wanted fun
 	default:
 		return berth.Errorf(berth.Unavailable, "workflow", "no plan was found for its %d tasks within %s; ask for a later deadline, for fewer tasks, or for the planner bd-cpar, which is quick", tasks, planMost)
 	}
+}
+
+// both runs two functions at once. A panic in either is one here, once both have ended.
+func both(a, b func()) {
+	ended := make(chan *site.Panic, 1)
+	go func() { ended <- site.Caught(b) }()
+	defer func() {
+		if p := <-ended; p != nil {
+			panic(p)
+		}
+	}()
+	a()
 }
 
 // errOther says that the other core cannot be asked for now.

@@ -108,6 +108,16 @@ func (b backward) attempt(in *Instance, deadline berth.Time, k int, out []Placem
 	return true
 }
 
+func (b backward) ready(in *Instance) {
+	in.allot(b.bound)
+	in.order(b.levels())
+	if b.reserve != fixed1 {
+		in.reserves(b)
+	}
+}
+
+func (b backward) ours() bool { return b.reserve == thrift && b.bound == thrift }
+
 // reserve returns the k-th twentieth of the way from start to due, rounded up.
 func reserve(start, due berth.Time, k int) berth.Time {
 	gap := int64(max(0, due-start))

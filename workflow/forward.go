@@ -38,6 +38,13 @@ func (f forward) plan(in *Instance, _ berth.Time, out []Placement) (int, bool) {
 	return 0, true
 }
 
+func (f forward) ready(in *Instance) {
+	in.allot(f.bound)
+	in.order(f.levels)
+}
+
+func (f forward) ours() bool { return f.levels == thrift && f.bound == thrift }
+
 // ready returns when the parents of a task have ended, at least now.
 func (in *Instance) ready(i int32, out []Placement) berth.Time {
 	ready := in.now

@@ -106,6 +106,10 @@ func (integrated) plan(in *Instance, _ berth.Time, out []Placement) (int, bool) 
 	return 0, true
 }
 
+func (integrated) ready(*Instance) {}
+
+func (integrated) ours() bool { return false }
+
 // schedule places all tasks by first fit in the order of their bottom levels.
 func (t *trial) schedule(in *Instance, fit fitter, bl []berth.Duration) bool {
 	levels(in.w, in.curves, t.npe, nil, bl)

@@ -3,6 +3,7 @@ package workflow_test
 import (
 	"math/rand/v2"
 	"reflect"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -128,4 +129,28 @@ func TestGridsLookFurtherThanWhatTheyFind(t *testing.T) {
 	if want := (workflow.GridPlacement{Site: 1, Placement: workflow.Placement{NPE: 3, Start: 500, End: 834}}); err != nil || !ok || plan.Tasks[0] != want {
 		t.Errorf("%+v %t %v, want %+v", plan.Tasks, ok, err, want)
 	}
+}
+
+// What planners have in common is the same when it is computed at once.
+func TestPlansAreTheSameOnceReady(t *testing.T) {
+	atOnce := func(a, b func()) {
+		var both sync.WaitGroup
+		both.Go(a)
+		both.Go(b)
+		both.Wait()
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		problem := drawProblem(t, 12)
+		problem.Anew = rapid.Bool().Draw(t, "anew")
+		ready, alone := must(t, problem), must(t, problem)
+		ready.Ready(workflow.Planners, atOnce)
+		for _, p := range workflow.Planners {
+			deadline := deadlineFor(t, problem, p)
+			got, ok := ready.Try(p, deadline)
+			want, wantOK := alone.Try(p, deadline)
+			if ok != wantOK || !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s: %+v, alone %+v", p.Name, got, want)
+			}
+		}
+	})
 }

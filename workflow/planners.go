@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/berth-hpc/berth"
@@ -20,6 +21,35 @@ type method interface {
 	// for the earliest end without a deadline. It returns what the plan
 	// says of λ, and false if it found none.
 	plan(in *Instance, due berth.Time, out []Placement) (lambda int, ok bool)
+
+	// ready computes what plan needs whatever is booked and by when, and what other planners may
+	// need too. ours says that it comes of our allotment alone, else it does of CPA's.
+	ready(in *Instance)
+	ours() bool
+}
+
+// Ready computes what planners have in common, of CPA's allotments and of our own one with both, which
+// runs two functions, perhaps at once. Problem.Stop is then asked by both. Planning does it by itself, one after the
+// other, where Ready was not called. The plans are the same.
+func (in *Instance) Ready(planners []Planner, both func(a, b func())) {
+	if in.problem.Plain {
+		return
+	}
+	other := *in
+	other.whole, other.allots, other.orders, other.starts = nil, maps.Clone(in.allots), maps.Clone(in.orders), maps.Clone(in.starts)
+	some := func(in *Instance, ours bool) func() {
+		return func() {
+			for _, p := range planners {
+				if p.how.ours() == ours {
+					p.how.ready(in)
+				}
+			}
+		}
+	}
+	both(some(in, false), some(&other, true))
+	maps.Copy(in.allots, other.allots)
+	maps.Copy(in.orders, other.orders)
+	maps.Copy(in.starts, other.starts)
 }
 
 // Goal is what a planner aims at.

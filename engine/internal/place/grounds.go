@@ -285,6 +285,9 @@ func (f *Finder) onPool(t *state.Trial, w *berth.Workflow, p *pool, narrow bool,
 	if err != nil {
 		panic("engine: a workflow that was checked cannot be planned: " + err.Error())
 	}
+	if by.Both != nil {
+		in.Ready(planners, by.Both)
+	}
 	return &grounds{pools: []*pool{p}, planners: planners, in: in, bound: in.Bound(), graph: graph, at: at, from: by.From, share: narrow}, nil
 }
 

@@ -223,6 +223,8 @@ type Planning struct {
 	// plans are made that leave slack; once Quit does nothing more is planned. Where there is an
 	// Enough, planners for the earliest end are asked first, for they are quick.
 	Enough, Quit func() bool
+	// Both, if it is there, runs two functions, perhaps at once; both may ask Enough and Quit.
+	Both func(a, b func())
 
 	found bool           // there is a plan to be taken
 	slack bool           // what is being planned leaves slack, and may do without
