@@ -461,14 +461,27 @@ func (a *app) workflowWatchCommand() *cobra.Command {
 	return cmd
 }
 
+// startedTask returns the name of the task that a reservation of a workflow is for: behind its id stand the place of
+// the task, from 1, and what tells tries apart.
+func startedTask(of *form.Workflow, reservation string) string {
+	place := strings.TrimPrefix(reservation, of.ID+".")
+	if end := strings.IndexAny(place, "-."); end >= 0 {
+		place = place[:end]
+	}
+	if n, err := strconv.Atoi(place); err == nil && 0 < n && n <= len(of.Tasks) {
+		return of.Tasks[n-1].ID
+	}
+	return reservation
+}
+
 // tellWorkflow says on stderr what happened to a workflow.
-func (a *app) tellWorkflow(e *form.Event) {
+func (a *app) tellWorkflow(of *form.Workflow, e *form.Event) {
 	w := e.Workflow
 	at := localTime(e.At)
 	switch {
 	case w == nil:
-		if task := e.Reservation.ID; e.What == "started" {
-			a.say("%s  reservation %s has started", at, task)
+		if e.What == "started" {
+			a.say("%s  task %s: started", at, printable(startedTask(of, e.Reservation.ID)))
 		}
 	case w.Task != "":
 		a.say("%s  task %s: %s%s", at, printable(w.Task), w.Outcome, because(w.Why))
@@ -515,7 +528,7 @@ func because(why string) string {
 
 // awaitWorkflow waits until a workflow is over, and tells what happens to it, if tell is not
 // nil.
-func (a *app) awaitWorkflow(ctx context.Context, c *client.Client, id string, tell func(*form.Event)) (form.Workflow, error) {
+func (a *app) awaitWorkflow(ctx context.Context, c *client.Client, id string, tell func(*form.Workflow, *form.Event)) (form.Workflow, error) {
 	for {
 		w, missed, err := a.followWorkflow(ctx, c, id, tell)
 		switch {
@@ -528,7 +541,7 @@ func (a *app) awaitWorkflow(ctx context.Context, c *client.Client, id string, te
 	}
 }
 
-func (a *app) followWorkflow(ctx context.Context, c *client.Client, id string, tell func(*form.Event)) (w form.Workflow, missed bool, err error) {
+func (a *app) followWorkflow(ctx context.Context, c *client.Client, id string, tell func(*form.Workflow, *form.Event)) (w form.Workflow, missed bool, err error) {
 	for event, err := range c.Events(ctx, 0) {
 		coded, is := errors.AsType[*berth.Error](err)
 		switch {
@@ -538,12 +551,12 @@ func (a *app) followWorkflow(ctx context.Context, c *client.Client, id string, t
 			return w, false, err
 		case event.ID != 0 && (event.Workflow == nil || event.Workflow.ID != id):
 			if tell != nil && strings.HasPrefix(event.Reservation.ID, id+".") {
-				tell(&event)
+				tell(&w, &event)
 			}
 			continue
 		}
 		if event.ID != 0 && tell != nil {
-			tell(&event)
+			tell(&w, &event)
 		}
 		if event.ID == 0 || slices.Contains(overWorkflows, event.Workflow.State) {
 			if w, err = c.Workflow(ctx, id); err != nil || slices.Contains(overWorkflows, w.State) {
