@@ -449,10 +449,7 @@ func (p *Page) Press(name string) {
 	// What is above it may still be coming, and would take it away from under the pointer, and the page
 	// may make it anew between the press and the release: then it hears of no click, and is pressed again.
 	for range 10 {
-		p.Eval(`window.rests = { at: '', frames: 0 }`)
-		p.Wait(`(() => { const e = ` + find + `; const r = e.getBoundingClientRect(), at = [r.x, r.y, r.width].join();
-			if (rests.at !== at) window.rests = { at, frames: 0 };
-			return rests.frames++ >= 3 })()`)
+		p.awaitRest(find)
 		at, _ := p.Eval(`(() => { const e = ` + find + `; e.scrollIntoView({ block: 'nearest' }); const r = e.getBoundingClientRect();
 			window.missed = true;
 			const hear = (c) => { window.missed = !(e.contains(c.target) || [...e.labels ?? []].some((l) => l.contains(c.target))) };
@@ -466,11 +463,21 @@ func (p *Page) Press(name string) {
 	p.t.Fatalf("%q hears of no click", name)
 }
 
-// Leave clicks what leads to another page, also of another site and by way of others, and waits until that is loaded. What has that name must rest.
+// awaitRest waits until what find finds is there and has stayed where it is for some frames.
+func (p *Page) awaitRest(find string) {
+	p.t.Helper()
+	p.Eval(`window.rests = { at: '', frames: 0 }`)
+	p.Wait(`(() => { const e = ` + find + `; const r = e.getBoundingClientRect(), at = [r.x, r.y, r.width].join();
+		if (rests.at !== at) window.rests = { at, frames: 0 };
+		return rests.frames++ >= 3 })()`)
+}
+
+// Leave clicks a link that loads another page, also of another site and by way of others, and waits until that is loaded. Press
+// would ask the page whether it heard of the click, while it is being replaced.
 func (p *Page) Leave(name string) {
 	p.t.Helper()
 	find := named(name)
-	p.Wait(find)
+	p.awaitRest(find)
 	at, _ := p.Eval(`(() => { const e = ` + find + `; e.scrollIntoView({ block: 'nearest' }); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`).([]any)
 	for len(p.loaded) > 0 {
 		<-p.loaded
