@@ -142,6 +142,16 @@ func paint(t *testing.T, b *browser.Browser, d *demo.Demo, slow bool) (*browser.
 	return p, took
 }
 
+// tell prints where the time of so many moves goes, by function and by kind of work.
+func tell(t *testing.T, p *browser.Page, kind string, moves int, run func()) {
+	t.Helper()
+	for what, list := range map[string][]browser.Share{"own time": p.Profile(run), "trace": p.Tasks(run)} {
+		for _, s := range list[:min(24, len(list))] {
+			t.Logf("%s, %s: %6.2f ms a move: %s", kind, what, s.Milliseconds/float64(moves), s.Name)
+		}
+	}
+}
+
 // TestTable measures what section 10 of the pages' design bounds, in a real browser without a
 // GPU: make bench-web.
 func TestTable(t *testing.T) {
@@ -171,14 +181,10 @@ func TestTable(t *testing.T) {
 	if *profile {
 		for _, kind := range []string{"pan", "zoom"} {
 			steps(p, "anew", kind, 10)
-			tell := func(what string, list []browser.Share) {
-				for _, s := range list[:min(24, len(list))] {
-					t.Logf("%s, %s: %6.2f ms a move: %s", kind, what, s.Milliseconds/40, s.Name)
-				}
-			}
-			tell("own time", p.Profile(func() { steps(p, "anew", kind, 40) }))
-			tell("trace", p.Tasks(func() { steps(p, "anew", kind, 40) }))
+			tell(t, p, kind, 40, func() { steps(p, "anew", kind, 40) })
 		}
+		p.Close()
+		profilePage(t, b, 200_000)
 		return
 	}
 	for _, row := range []struct {
@@ -214,8 +220,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// measurePage measures the harbour with n bars.
-func measurePage(t *testing.T, b *browser.Browser, table *benchTable, bars int) {
+// crowdedDemo starts a demonstration whose picture has so many bars.
+func crowdedDemo(t *testing.T, bars int) *demo.Demo {
 	t.Helper()
 	d, err := demo.Start(t.Context(), demo.Options{Folder: t.TempDir(), Listen: "127.0.0.1:0", Seed: 1, Instead: func(h *service.Host) api.Service {
 		return &crowd{h, crowded(h.Now()+7200, bars)} // two hours are made up for when it begins
@@ -223,11 +229,18 @@ func measurePage(t *testing.T, b *browser.Browser, table *benchTable, bars int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return d
+}
+
+// measurePage measures the harbour with n bars.
+func measurePage(t *testing.T, b *browser.Browser, table *benchTable, bars int) {
+	t.Helper()
+	d := crowdedDemo(t, bars)
 	name := fmt.Sprintf("the page, %d,000 bars", bars/1000)
 	var cold, slow figures
 	for range 5 {
@@ -245,17 +258,38 @@ func measurePage(t *testing.T, b *browser.Browser, table *benchTable, bars int) 
 		load := p.Eval(`[performance.getEntriesByType('navigation')[0], ...performance.getEntriesByType('resource').filter((e) => /\/ui\//.test(e.name))].reduce((n, e) => n + e.encodedBodySize, 0) / 1000`).(float64)
 		table.add("first load", "kB", 260, figures{load})
 	}
-	at := browser.Point{X: 900, Y: 600}
-	p.Mouse("mouseMoved", at)
-	p.Mouse("mousePressed", at)
-	pans := frames(p, 60, func(i int) { p.Mouse("mouseMoved", browser.Point{X: at.X - float64(4*(i+1)), Y: at.Y}) })
-	p.Mouse("mouseReleased", browser.Point{X: at.X - 240, Y: at.Y})
-	table.add(name+": pan", "ms CPU", 16, pans)
-	p.Eval(`document.querySelector('.gantt canvas[role=application]').focus()`)
-	zooms := frames(p, 30, func(i int) { p.Key([]string{"+", "-"}[i/3%2]) })
-	table.add(name+": zoom", "ms CPU", 16, zooms)
+	drag(p, func() { table.add(name+": pan", "ms CPU", 16, frames(p, 60, dragged(p))) })
+	table.add(name+": zoom", "ms CPU", 16, frames(p, 30, zoomed(p)))
 	p.Collect()
 	table.add(name+": memory of scripts", "MB", 150, figures{p.Metrics()["JSHeapUsedSize"] / 1e6})
+	p.Close()
+}
+
+var held = browser.Point{X: 900, Y: 600}
+
+// drag holds the picture while run moves the pointer by dragged, and leaves the focus on it.
+func drag(p *browser.Page, run func()) {
+	p.Mouse("mouseMoved", held)
+	p.Mouse("mousePressed", held)
+	run()
+	p.Mouse("mouseReleased", browser.Point{X: held.X - 240, Y: held.Y})
+	p.Eval(`document.querySelector('.gantt canvas[role=application]').focus()`)
+}
+
+func dragged(p *browser.Page) func(i int) {
+	return func(i int) { p.Mouse("mouseMoved", browser.Point{X: held.X - float64(4*(i+1)), Y: held.Y}) }
+}
+
+func zoomed(p *browser.Page) func(i int) {
+	return func(i int) { p.Key([]string{"+", "-"}[i/3%2]) }
+}
+
+// profilePage prints where the time of the harbour's moves goes.
+func profilePage(t *testing.T, b *browser.Browser, bars int) {
+	t.Helper()
+	p, _ := paint(t, b, crowdedDemo(t, bars), false)
+	drag(p, func() { tell(t, p, "pan of the page", 60, func() { frames(p, 60, dragged(p)) }) })
+	tell(t, p, "zoom of the page", 30, func() { frames(p, 30, zoomed(p)) })
 	p.Close()
 }
 
