@@ -264,24 +264,33 @@ export function Gantt(props: GanttProps) {
       c.fillRect(Math.round(xOf(start.at)) - 1, axis + start.lane * laneHeight, 2, laneHeight);
     }
     if (picture) {
-      c.beginPath();
-      let begun = false;
+      const steps: { x0: number; x1: number; y: number }[] = []; // one for each stretch of as many free PEs
       for (let i = 0; i < picture.width; i++) {
         const x0 = xOf(picture.t0 + i * picture.step);
         const x1 = xOf(picture.t0 + (i + 1) * picture.step);
         if (x1 < side || x0 > w) continue;
         const y = base - (picture.free[i]! / Math.max(1, pes)) * tall2;
-        if (!begun) c.moveTo(x0, base);
-        begun = true;
-        c.lineTo(x0, y);
-        c.lineTo(x1, y);
-        if (i === picture.width - 1 || x1 > w) c.lineTo(x1, base);
+        const last = steps[steps.length - 1];
+        if (last && last.y === y) last.x1 = x1;
+        else steps.push({ x0, x1, y });
       }
       c.fillStyle = theme === 'dark' ? 'rgba(47,134,201,0.25)' : 'rgba(61,143,209,0.18)';
+      c.beginPath();
+      c.moveTo(steps[0]?.x0 ?? side, base);
+      for (const s of steps) {
+        c.lineTo(s.x0, s.y);
+        c.lineTo(s.x1, s.y);
+      }
+      c.lineTo(steps[steps.length - 1]?.x1 ?? side, base);
       c.fill();
-      c.strokeStyle = fills[theme].promise;
-      c.lineWidth = 1.25;
-      c.stroke();
+      c.fillStyle = fills[theme].promise; // without a GPU a stroke with so many corners takes longer than all bars
+      const half = 0.625;
+      let before = base;
+      for (const s of steps) {
+        c.fillRect(s.x0 - half, Math.min(before, s.y) - half, 2 * half, Math.abs(before - s.y) + 2 * half);
+        c.fillRect(s.x0, s.y - half, s.x1 - s.x0, 2 * half);
+        before = s.y;
+      }
     }
     c.strokeStyle = soft;
     c.lineWidth = 1;

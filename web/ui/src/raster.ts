@@ -4,7 +4,7 @@
 
 import { Class, Flag, type Picture } from './picture.js';
 import { fills, ground, pixel, type Theme } from './palette.js';
-import { eachRun, lowest, rowsOf } from './rows.js';
+import { eachRun, lowest, own, rowsOf, toneOf } from './rows.js';
 
 export interface Port {
   width: number; // pixels
@@ -92,41 +92,46 @@ function columns(p: Picture | null, v: Port, pixels: Uint32Array, c0: number, c1
   const phase = phaseOf(v);
   const known0 = p ? Math.ceil((p.t0 - v.from) / v.perPixel) : v.width;
   const known1 = p ? Math.floor((p.t0 + p.width * p.step - v.from) / v.perPixel) : v.width;
-  const paper = pixel(ground[v.theme], ground[v.theme], 1) | 0;
-  if (c0 === 0 && c1 === v.width) out.fill(paper);
-  else for (let y = 0; y < v.height; y++) out.fill(paper, y * v.width + c0, y * v.width + c1);
   checkers(v, out, c0, Math.min(c1, known0), phase);
   checkers(v, out, Math.max(c0, known1), c1, phase);
+  const k0 = Math.min(c1, Math.max(c0, known0));
+  const k1 = Math.max(k0, Math.min(c1, known1));
   if (!p) return;
   if (p.cells) {
-    rasterCells(p, p.cells, v, out, c0, c1, known0, known1);
+    rasterCells(p, p.cells, v, out, c0, c1, k0, k1);
     return;
   }
   const ink = inksOf(v.theme);
-  const { apart, pe, most, faded, latest } = rowsOf(p);
+  const paper = solid(ink, Class.free);
+  const { apart, pe, most, faded, latest, tones } = rowsOf(p);
+  let blank = 0; // from this row of pixels on the columns [k0, k1) hold what was there before
+  const clear = (end: number) => {
+    for (; blank < Math.min(end, v.height); blank++) out.fill(paper, blank * v.width + k0, blank * v.width + k1);
+  };
   for (const i of faded) { // bars are drawn over these
+    clear(v.height);
     if (shown(p, i, v)) fade(p, i, v, ink, out, c0, c1, phase);
   }
   const since = v.from + (c0 - 1) * v.perPixel - p.t0; // nothing that ends before it or begins behind the other is drawn
   const until = v.from + c1 * v.perPixel - p.t0;
   const thin = v.rowHeight < 2; // then a bar of one PE has a row of pixels, or two, and no inside
-  const k0 = Math.max(c0, known0);
-  const k1 = Math.min(c1, known1);
-  let blank = faded.length > 0 || k1 - k0 < 64 ? v.height : 0; // from this row of pixels on nothing is drawn yet in the columns [k0, k1)
   eachRun(p, since, until, v.top - 1 / v.rowHeight, v.top + (v.height + 1) / v.rowHeight, (i0, i1, run) => {
-    const first = pe[run]!;
-    const above = Math.round((first - v.top) * v.rowHeight);
-    if (thin && apart[run] && (i1 - i0) * 16 >= k1 - k0 && above >= blank) {
-      blank = Math.min(v.height, Math.max(above + 1, Math.round((first - v.top) * v.rowHeight + v.rowHeight)));
-      for (let y = Math.max(0, above); y < blank; y++) row(p, i0, i1, v, ink, out, y, k0, k1, phase);
-      if (k0 > c0) threads(p, i0, lowest(p.start, i0, i1, since + (k0 - c0 + 2) * v.perPixel), first, v, ink, out, c0, k0, phase);
-      if (k1 < c1) threads(p, lowest(latest, i0, i1, since + (k1 - c0) * v.perPixel), i1, first, v, ink, out, k1, c1, phase);
+    const upper = (pe[run]! - v.top) * v.rowHeight;
+    const y0 = Math.round(upper);
+    const y1 = Math.max(y0 + 1, Math.round(upper + v.rowHeight));
+    if (thin && apart[run] && (i1 - i0) * 16 >= k1 - k0 && k1 > k0) {
+      clear(y0);
+      row(p, i0, i1, tones, v, ink, out, Math.max(0, y0), Math.min(v.height, y1), blank, k0, k1, phase);
+      blank = Math.max(blank, Math.min(v.height, y1));
+      if (k0 > c0) threads(p, i0, lowest(p.start, i0, i1, since + (k0 - c0 + 2) * v.perPixel), y0, y1, v, ink, out, c0, k0, phase);
+      if (k1 < c1) threads(p, lowest(latest, i0, i1, since + (k1 - c0) * v.perPixel), i1, y0, y1, v, ink, out, k1, c1, phase);
       return;
     }
-    if (thin) threads(p, i0, i1, first, v, ink, out, c0, c1, phase);
+    clear(Math.max(y1, Math.round(upper + most * v.rowHeight)));
+    if (thin) threads(p, i0, i1, y0, y1, v, ink, out, c0, c1, phase);
     else bars(p, i0, i1, v, ink, out, c0, c1, phase);
-    blank = Math.max(blank, Math.round((first + most - v.top) * v.rowHeight) + 1);
   });
+  clear(v.height);
 }
 
 /** checkers draws what is not fetched yet, which is not free. */
@@ -160,14 +165,12 @@ function fade(p: Picture, i: number, v: Port, ink: Int32Array, out: Int32Array, 
  * threads draws bars of one run in rows of less than two pixels. Most are of one PE: what boxOf and bar do is done for these together,
  * with the rows of pixels worked out once for all of them.
  */
-function threads(p: Picture, i0: number, i1: number, pe: number, v: Port, ink: Int32Array, out: Int32Array, c0: number, c1: number, phase: number): void {
+function threads(p: Picture, i0: number, i1: number, upper: number, lower: number, v: Port, ink: Int32Array, out: Int32Array, c0: number, c1: number, phase: number): void {
   const { t0, start, length, size, flags } = p;
   const { from, perPixel, width, mask } = v;
-  const kinds = p.class;
-  const upper = (pe - v.top) * v.rowHeight;
-  const round = Math.round(upper);
-  const y0 = Math.max(0, round);
-  const y1 = Math.min(v.height, Math.max(round + 1, Math.round(upper + v.rowHeight)));
+  const { tones } = rowsOf(p);
+  const y0 = Math.max(0, upper);
+  const y1 = Math.min(v.height, lower);
   for (let i = i0; i < i1; i++) {
     if (mask !== null && mask[i] === 0) continue;
     const flag = flags[i]!;
@@ -183,7 +186,7 @@ function threads(p: Picture, i0: number, i1: number, pe: number, v: Port, ink: I
     if (end <= c0 || begin >= c1) continue;
     const x0 = (begin < c0 ? c0 : begin) | 0;
     const x1 = (end > c1 ? c1 : end) | 0;
-    const tone = tones[(kinds[i]! << 8) | flag]!;
+    const tone = tones[i]!;
     for (let y = y0; y < y1; y++) {
       const dots = tone | ((y & 7) << 3);
       const stop = y * width + x1;
@@ -192,67 +195,73 @@ function threads(p: Picture, i0: number, i1: number, pe: number, v: Port, ink: I
   }
 }
 
-let steps = new Int32Array(0); // of tones from one pixel to the next, 0 between rows
+let rest = new Int32Array(0); // steps of a row without bars: along the eight pixels that repeat, and back
+let restPhase = 0;
+let steps = new Int32Array(0); // from the ink of one pixel to that of the next; at rest between rows
 let line = new Int32Array(0);
 
 /**
- * row is threads for many bars that are apart, in the columns [k0, k1) of one row of pixels in which nothing is drawn yet. Where a bar begins its tone is added and where it ends taken
- * away, so that one pass over the pixels, without a branch, sums up what each of them shows. A bar ends where the next one begins if both are within a pixel: that one hides it.
+ * row is threads for many bars that are apart, in the columns [k0, k1) and the rows of pixels [y0, y1). Where a bar begins its tone is added and where it ends taken away, so that one
+ * pass over the pixels, without a branch, sums up what each of them shows. From the row blank on that is paper where no bar is, above it what was drawn before.
+ * A bar ends where the next one begins if both are within a pixel: that one hides it.
  */
-function row(p: Picture, i0: number, i1: number, v: Port, ink: Int32Array, out: Int32Array, y: number, k0: number, k1: number, phase: number): void {
-  const { t0, start, length, flags } = p;
+function row(p: Picture, i0: number, i1: number, tones: Uint16Array, v: Port, ink: Int32Array, out: Int32Array, y0: number, y1: number, blank: number, k0: number, k1: number, phase: number): void {
+  const { t0, start, length } = p;
   const { from, perPixel, width, mask } = v;
-  const kinds = p.class;
   const columns = k1 - k0;
-  if (line.length !== columns) {
-    steps = new Int32Array(columns + 1);
+  const first = (k0 + phase) & 7;
+  if (line.length !== columns || restPhase !== first) {
+    restPhase = first;
+    rest = Int32Array.from({ length: columns + 1 }, (_, x) => ((x + first) & 7 ? 1 : -7));
+    steps = rest.slice();
     line = new Int32Array(columns);
   }
   const step = steps; // a compiler knows that these stay
   const dots = line;
+  const before = k0 - 4; // whatever begins before it begins outside, and is not short
   let stop = 0; // of the bar before
   let tone = 0;
   for (let i = i0; i < i1; i++) {
     if (mask !== null && mask[i] === 0) continue;
     const left = (t0 + start[i]! - from) / perPixel;
-    let begin = Math.floor(left);
-    let end = Math.floor(left + length[i]! / perPixel);
+    const right = left + length[i]! / perPixel;
+    const begin = (Math.floor(left < before ? before : left) | 0) - k0; // small enough for whole numbers
+    let end = (Math.floor(right > k1 + 1 ? k1 + 1 : right) | 0) - k0;
     if (end <= begin) end = begin + 1;
     if (end - begin >= 4) end--;
-    begin -= k0;
-    end -= k0;
     if (end <= 0 || begin >= columns) continue;
-    const x0 = (begin < 0 ? 0 : begin) | 0;
-    const x1 = (end > columns ? columns : end) | 0;
+    const x0 = begin < 0 ? 0 : begin;
     const at = stop < x0 ? stop : x0;
     step[at]! -= tone;
-    tone = tones[(kinds[i]! << 8) | flags[i]!]!;
+    tone = tones[i]!;
     step[x0]! += tone;
-    stop = x1;
+    stop = end > columns ? columns : end;
   }
   step[stop]! -= tone;
-  const first = (k0 + phase) | 0;
-  let now = (y & 7) << 3;
-  for (let x = 0; x < columns; x++) {
-    now = (now + step[x]!) | 0;
-    dots[x] = ink[now | ((x + first) & 7)]!;
+  for (let y = y0; y < y1; y++) {
+    const at = (y * width + k0) | 0;
+    let now = ((y & 7) << 3) | ((first + 7) & 7);
+    if (y >= blank) {
+      for (let x = 0; x < columns; x++) {
+        now = (now + step[x]!) | 0;
+        dots[x] = ink[now]!;
+      }
+      out.set(dots, at);
+      continue;
+    }
+    for (let x = 0; x < columns; x++) {
+      now = (now + step[x]!) | 0;
+      const free = (now - 64) >> 31; // all bits if no bar is here
+      out[at + x] = (ink[now]! & ~free) | (out[at + x]! & free);
+    }
   }
-  step.fill(0);
-  out.set(dots, y * width + k0);
+  step.set(rest);
 }
 
 /** phaseOf is where the patterns of a port begin: they move with what they fill. */
 const phaseOf = (v: Port) => (Math.round(v.from / v.perPixel) % 16 + 16) % 16;
 
-const own = 5; // the row of one's own promises behind the classes
-
 const inks = new Map<Theme, Int32Array>();
-
-/** toneOf returns where the pixels of a bar begin in the inks of a theme. */
-const toneOf = (kind: number, flags: number) => ((((kind === Class.promise && flags & Flag.mine ? own : kind) << 1) | (flags & Flag.over ? 1 : 0)) << 6);
-
-/** tones are those of each class with all of its flags. */
-const tones = Uint16Array.from({ length: own << 8 }, (_, n) => toneOf(n >> 8, n & 255));
 
 /**
  * inksOf returns what bars are drawn with: for each class, and for what is over of it, the eight rows of eight pixels that
@@ -327,39 +336,30 @@ function bar(b: Box, kind: number, flags: number, v: Port, ink: Int32Array, out:
   }
 }
 
-function rasterCells(p: Picture, cells: Uint8Array, v: Port, out: Int32Array, c0: number, c1: number, known0: number, known1: number): void {
+function rasterCells(p: Picture, cells: Uint8Array, v: Port, out: Int32Array, c0: number, c1: number, k0: number, k1: number): void {
   const f = fills[v.theme];
   const list = [ground[v.theme], p.own ? f.mine : f.promise, f.job, f.degraded, f.outage];
-  const shade = new Uint32Array(256);
-  for (let i = 0; i < 256; i++) shade[i] = pixel(list[Math.min(4, i >> 4)]!, ground[v.theme], (i & 15) / 15);
-  const runs: number[] = []; // columns of one bucket each, as first, end, bucket
-  for (let x = c0; x < c1; x++) {
-    const bucket = Math.floor((v.from + (x + 0.5) * v.perPixel - p.t0) / p.step);
-    if (bucket < 0 || bucket >= p.width) continue;
-    if (runs.length > 0 && runs[runs.length - 1] === bucket) runs[runs.length - 2] = x + 1;
-    else runs.push(x, x + 1, bucket);
-  }
-  const spans = Int32Array.from(runs);
-  const known = known0 <= c0 && known1 >= c1; // no row has a checkerboard of its own
-  let drawn = -1; // the row of pixels above and its group: several rows of pixels show one
-  let above = -1;
+  const shade = Int32Array.from({ length: 256 }, (_, i) => pixel(list[Math.min(4, i >> 4)]!, ground[v.theme], (i & 15) / 15));
+  const bucketOf = (x: number) => Math.floor((v.from + (x + 0.5) * v.perPixel - p.t0) / p.step);
+  const buckets = Int32Array.from({ length: k1 - k0 }, (_, x) => bucketOf(k0 + x));
+  const rims = [k0 - 1, k1].filter((x) => x >= c0 && x < c1 && (x < k0 || x >= k1) && bucketOf(x) >= 0 && bucketOf(x) < p.width); // known by less than all of their pixels
+  const dots = new Int32Array(k1 - k0);
+  let above = -1; // the group of dots: several rows of pixels may show one
   for (let y = 0; y < v.height; y++) {
     const group = Math.floor((v.top + (y + 0.5) / v.rowHeight - p.lo) / p.group);
-    if (group < 0 || group >= p.height) continue;
-    const row = y * v.width;
-    if (group === above && known) {
-      out.copyWithin(row + c0, drawn * v.width + c0, drawn * v.width + c1);
+    const at = y * v.width;
+    if (group < 0 || group >= p.height) {
+      out.fill(shade[0]!, at + k0, at + k1);
       continue;
     }
     const line = group * p.width;
-    for (let k = 0; k < spans.length; k += 3) {
-      const cell = cells[line + spans[k + 2]!]!;
-      if (cell === 0) continue; // free, or not known for a part of it
-      const color = shade[cell]!;
-      for (let at = row + spans[k]!, stop = row + spans[k + 1]!; at < stop; at++) out[at] = color;
-    }
+    if (group !== above) for (let x = 0; x < dots.length; x++) dots[x] = shade[cells[line + buckets[x]!]!]!;
     above = group;
-    drawn = y;
+    out.set(dots, at + k0);
+    for (const x of rims) {
+      const cell = cells[line + bucketOf(x)]!;
+      if (cell !== 0) out[at + x] = shade[cell]!;
+    }
   }
 }
 

@@ -11,8 +11,15 @@ export interface Rows {
   most: number; // PEs of the largest bar
   latest: Float64Array; // of each bar: the latest end in its run up to it
   apart: Uint8Array; // of each run: its bars are of one PE, hide what is below, and one is over when the next begins
+  tones: Uint16Array; // of each bar
   faded: number[]; // outages whose beginning is not known
 }
+
+/** own is the row of one's own promises behind the classes. */
+export const own = 5;
+
+/** toneOf returns where the pixels of a bar begin in the inks of a theme. */
+export const toneOf = (kind: number, flags: number) => ((((kind === Class.promise && flags & Flag.mine ? own : kind) << 1) | (flags & Flag.over ? 1 : 0)) << 6);
 
 const kept = new WeakMap<Picture, Rows>();
 
@@ -30,11 +37,13 @@ function arrange(p: Picture): Rows {
   const apart: number[] = [];
   const faded: number[] = [];
   const latest = new Float64Array(count);
+  const tones = new Uint16Array(count);
   let ascending = true;
   let most = 0;
   for (let i = 0; i < count; i++) {
     const end = start[i]! + length[i]!;
     const run = pe.length - 1;
+    tones[i] = toneOf(p.class[i]!, flags[i]!);
     if (i > 0 && first[i] === first[i - 1] && start[i]! >= start[i - 1]!) {
       if (start[i]! < latest[i - 1]!) apart[run] = 0;
       latest[i] = Math.max(latest[i - 1]!, end);
@@ -45,12 +54,12 @@ function arrange(p: Picture): Rows {
       apart.push(1);
       latest[i] = end;
     }
-    if (size[i] !== 1 || flags[i]! & (Flag.held | Flag.announced)) apart[apart.length - 1] = 0;
+    if (size[i] !== 1 || p.class[i] === Class.free || flags[i]! & (Flag.held | Flag.announced)) apart[apart.length - 1] = 0;
     if (size[i]! > most) most = size[i]!;
     if (p.class[i] === Class.outage && flags[i]! & Flag.openStart) faded.push(i);
   }
   from.push(count);
-  return { from: Uint32Array.from(from), pe: Uint32Array.from(pe), ascending, most, latest, apart: Uint8Array.from(apart), faded };
+  return { from: Uint32Array.from(from), pe: Uint32Array.from(pe), ascending, most, latest, apart: Uint8Array.from(apart), tones, faded };
 }
 
 /**

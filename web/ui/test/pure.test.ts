@@ -136,7 +136,7 @@ test('pixels are those that they were: no font, so everywhere the same', () => {
 test('what is drawn is what the plain rasteriser draws, whatever the picture and the view', () => {
   let seed = 11;
   const next = (n: number) => (seed = (seed * 48271) % 2147483647) % n; // Park and Miller
-  const seen = { rows: 0, summed: 0, crowds: 0, mixed: 0, masked: 0, hits: 0, announced: 0, cells: 0 };
+  const seen = { rows: 0, summed: 0, stacked: 0, crowds: 0, mixed: 0, masked: 0, hits: 0, announced: 0, cells: 0 };
   for (let round = 0; round < 400; round++) {
     const rows = 1 + next(80);
     const kind = next(4); // in rows as the service sends them, apart; crowded; one over another; in any order
@@ -190,6 +190,7 @@ test('what is drawn is what the plain rasteriser draws, whatever the picture and
     seen.rows += r.ascending ? 1 : 0;
     seen.crowds += r.apart.some((a, n) => a === 1 && r.from[n + 1]! - r.from[n]! > 2 * v.width) ? 1 : 0;
     seen.summed += v.rowHeight < 2 && !p.cells && p.count > 0 && r.apart.some((a, n) => a === 1 && (r.from[n + 1]! - r.from[n]!) * 16 >= v.width) ? 1 : 0; // rows that are drawn by steps of tones
+    seen.stacked += v.rowHeight < 1 && !p.cells && r.apart.filter((a, n) => a === 1 && (r.from[n + 1]! - r.from[n]!) * 16 >= v.width).length > 1 ? 1 : 0; // several of them in one row of pixels
     seen.mixed += r.most > 1 ? 1 : 0;
     seen.masked += mask ? 1 : 0;
     seen.announced += bars.some((b) => b.class === 4 && (b.flags ?? 0) & 128) ? 1 : 0;
