@@ -145,11 +145,13 @@ func paint(t *testing.T, b *browser.Browser, d *demo.Demo, slow bool) (*browser.
 // tell prints where the time of so many moves goes, by function and by kind of work.
 func tell(t *testing.T, p *browser.Page, kind string, moves int, run func()) {
 	t.Helper()
-	for what, list := range map[string][]browser.Share{"own time": p.Profile(run), "trace": p.Tasks(run)} {
-		for _, s := range list[:min(24, len(list))] {
+	list := func(what string, shares []browser.Share) {
+		for _, s := range shares[:min(24, len(shares))] {
 			t.Logf("%s, %s: %6.2f ms a move: %s", kind, what, s.Milliseconds/float64(moves), s.Name)
 		}
 	}
+	list("own time", p.Profile(run))
+	list("trace", p.Tasks(run))
 }
 
 // TestTable measures what section 10 of the pages' design bounds, in a real browser without a
