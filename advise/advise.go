@@ -1,7 +1,7 @@
 // Package advise tells a centre from its own history what promises would be worth there:
 // what is accepted by which placement, what more slack, other widths and other notice would
 // change, what a refusal would have needed to be a yes, and what share may be promised before
-// ordinary jobs suffer. It cuts the history into segments, simulates each alone, and gives every
+// ordinary jobs suffer, under which limits. It cuts the history into segments, simulates each alone, and gives every
 // figure an interval over them. It reads no files and prints nothing.
 package advise
 
@@ -44,6 +44,7 @@ type Options struct {
 	Segments   int       // at least MinSegments
 	Sample     int       // refusals that are looked at, at most
 	Shares     []float64 // of promises, above 0 and below 1, ascending; none measures none
+	Limits     []float64 // on what may be promised of each pool at any time, above 0 and below 1, ascending; tried with the largest share
 	Bound      float64   // by how much p95 of the waits may grow, in %
 	Seed       uint64    // of what is drawn
 	// Progress, if not nil, hears how many of the runs are done. It is called by one
@@ -106,6 +107,11 @@ type Advice struct {
 	// interval and by the mean; nil where the smallest that was measured does not.
 	Surely *float64 `json:"largest_share_surely"`
 	Likely *float64 `json:"largest_share_likely"`
+	// Limits are what came of the largest share under each limit; the largest that keep the bound
+	// are chosen as shares are.
+	Limits      []LimitOutcome `json:"limits"`
+	LimitSurely *float64       `json:"largest_limit_surely"`
+	LimitLikely *float64       `json:"largest_limit_likely"`
 }
 
 // adviser is an advice under way.
@@ -121,8 +127,8 @@ type adviser struct {
 
 // Ask answers. Errors are of code Invalid and say what of the history or the options is too
 // small, or the context's. Equal histories and options give equal advice, on any number of
-// cores. Cost: that of some 5 simulations of the history for each placement, and of one for each
-// share, on all cores; the memory of a few copies of a segment for each core.
+// cores. Cost: that of some 5 simulations of the history for each placement, and of two for each
+// share and each limit, on all cores; the memory of a few copies of a segment for each core.
 func Ask(ctx context.Context, h *History, o *Options) (*Advice, error) {
 	a := &adviser{history: h, options: o}
 	for i := range h.Config.Sites {
@@ -421,6 +427,13 @@ func (a *adviser) rest(ctx context.Context, advice *Advice, changes []Change, be
 		advice.Shares = append(advice.Shares, shareOutcome(share, func(value int) []float64 { return a.column(results, shares, i*shareValues+value) }))
 	}
 	advice.Surely, advice.Likely = largest(advice.Shares, o.Bound)
+	advice.Limits = []LimitOutcome{}
+	for i, c := range o.cases() {
+		if c.limit > 0 {
+			advice.Limits = append(advice.Limits, LimitOutcome{c.limit, shareOutcome(c.share, func(value int) []float64 { return a.column(results, shares, i*shareValues+value) })})
+		}
+	}
+	advice.LimitSurely, advice.LimitLikely = largestLimit(advice.Limits, o.Bound)
 	return nil
 }
 

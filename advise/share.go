@@ -7,8 +7,10 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/internal/stream"
 	"github.com/berth-hpc/berth/measure"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/sim"
 )
 
@@ -79,15 +81,52 @@ func unpromised(work *sim.Workload, lines []berth.Line) (sim.Workload, []int) {
 	return out, order
 }
 
-// shares measures every share on a segment: shareValues for each.
+// LimitOutcome is what came of the largest share where at most a part of each pool may be
+// promised at any time.
+type LimitOutcome struct {
+	Limit float64 `json:"limit"`
+	ShareOutcome
+}
+
+// shareCase is a share of promises, and the limit on what may be promised of each pool at any
+// time; 0 is none.
+type shareCase struct{ share, limit float64 }
+
+// cases lists what is measured of shares: each without a limit, and the largest under each limit.
+func (o *Options) cases() []shareCase {
+	var cases []shareCase
+	for _, share := range o.Shares {
+		cases = append(cases, shareCase{share, 0})
+	}
+	if len(o.Shares) > 0 {
+		for _, limit := range o.Limits {
+			cases = append(cases, shareCase{o.Shares[len(o.Shares)-1], limit})
+		}
+	}
+	return cases
+}
+
+// limitBeyond is from how far ahead a limit counts: the least that a sites file takes.
+const limitBeyond berth.Duration = 1
+
+// limited returns the scheduler with a placement and a limit, in thousandths of the pool.
+func (a *adviser) limited(place string, limit float64) engine.Config {
+	config := a.config(place)
+	if limit > 0 {
+		config.Ahead = append(slices.Clone(config.Ahead), policy.AheadRow{Beyond: limitBeyond, Share: policy.Permille(math.Round(1000 * limit))})
+	}
+	return config
+}
+
+// shares measures every case of shares on a segment: shareValues for each.
 func (a *adviser) shares(ctx context.Context, segment int, place string) ([]float64, error) {
 	from, to := a.bounds(segment)
 	draws := stream.New(a.options.Seed, "reserve")
 	var values []float64
-	for _, share := range a.options.Shares {
+	for _, c := range a.options.cases() {
 		work := a.changed(segment, nil)
-		work.Plain = mixed(work.Plain, from, share, draws)
-		lines, err := sim.Replay(ctx, a.config(place), work, nil)
+		work.Plain = mixed(work.Plain, from, c.share, draws)
+		lines, err := sim.Replay(ctx, a.limited(place, c.limit), work, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -156,4 +195,15 @@ func largest(shares []ShareOutcome, bound float64) (surely, likely *float64) {
 		surely = &shares[i].Share
 	}
 	return surely, likely
+}
+
+// largestLimit returns the largest limit that keeps the bound, together with all smaller ones that
+// were measured, as largest does for shares.
+func largestLimit(limits []LimitOutcome, bound float64) (surely, likely *float64) {
+	outcomes := make([]ShareOutcome, len(limits))
+	for i := range limits {
+		outcomes[i] = limits[i].ShareOutcome
+		outcomes[i].Share = limits[i].Limit
+	}
+	return largest(outcomes, bound)
 }

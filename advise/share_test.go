@@ -8,6 +8,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/stream"
 	"github.com/berth-hpc/berth/measure"
+	"github.com/berth-hpc/berth/policy"
 	"github.com/berth-hpc/berth/sim"
 )
 
@@ -114,5 +115,63 @@ func TestShareOutcome(t *testing.T) {
 		if *e.got.Mean != e.want || e.got.CI95 == nil {
 			t.Errorf("%s: %v, want %v", name, *e.got.Mean, e.want)
 		}
+	}
+}
+
+// Limits are tried with the largest share, beside what a sites file limits already, and bound what is
+// promised at one time.
+func TestLimitsBoundWhatIsPromised(t *testing.T) {
+	a := &adviser{
+		history: &History{PEs: 20, Plain: drawn(1, 400, 10, 4, 200), Config: scheduler(t, 20)},
+		options: &Options{Segments: 1, Shares: []float64{0.3, 0.9}, Limits: []float64{0.2, 0.5}, Seed: 1},
+	}
+	if diff := cmp.Diff([]shareCase{{0.3, 0}, {0.9, 0}, {0.9, 0.2}, {0.9, 0.5}}, a.options.cases(), cmp.AllowUnexported(shareCase{})); diff != "" {
+		t.Fatal(diff)
+	}
+	a.history.Config.Ahead = policy.Ahead{{Beyond: 1000, Share: 900}}
+	if diff := cmp.Diff(policy.Ahead{{Beyond: 1000, Share: 900}, {Beyond: 1, Share: 200}}, a.limited("first-fit", 0.2).Ahead); diff != "" {
+		t.Error(diff)
+	}
+	a.history.Config.Ahead = nil
+	values, err := a.shares(t.Context(), 0, "first-fit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted := func(i int) float64 { return values[i*shareValues+shareAccepted] }
+	if !(accepted(2) < accepted(3) && accepted(3) < accepted(1)) {
+		t.Errorf("%.1f, %.1f and %.1f %% are accepted with a limit of 0.2, of 0.5 and with none; want ever more", accepted(2), accepted(3), accepted(1))
+	}
+	mixedWork := a.changed(0, nil)
+	mixedWork.Plain = mixed(mixedWork.Plain, 0, 0.9, stream.New(1, "reserve"))
+	lines, err := sim.Replay(t.Context(), a.limited("first-fit", 0.2), mixedWork, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := berth.Count(0)
+	for i := range lines {
+		if mixedWork.Plain[i].Job || !lines[i].Accepted {
+			continue
+		}
+		held := berth.Count(0)
+		for k := range lines {
+			if !mixedWork.Plain[k].Job && lines[k].Accepted && lines[k].Duration > limitBeyond && *lines[k].Start <= *lines[i].Start && *lines[k].End > *lines[i].Start {
+				held += lines[k].NPE
+			}
+		}
+		most = max(most, held)
+	}
+	if most > 4 || most == 0 {
+		t.Errorf("%d of 20 PEs are promised at once; want 1 to 4", most)
+	}
+}
+
+// The largest limit that keeps the bound, with all smaller ones.
+func TestLargestLimit(t *testing.T) {
+	outcome := func(limit, mean, high float64) LimitOutcome {
+		return LimitOutcome{limit, ShareOutcome{Share: 0.5, P95Percent: measure.Estimate{Mean: &mean, CI95: &[2]float64{0, high}}}}
+	}
+	surely, likely := largestLimit([]LimitOutcome{outcome(0.1, 2, 9), outcome(0.2, 8, 30), outcome(0.3, 12, 40), outcome(0.4, 3, 8)}, 10)
+	if surely == nil || likely == nil || *surely != 0.1 || *likely != 0.2 {
+		t.Errorf("%v, %v", surely, likely)
 	}
 }

@@ -23,13 +23,14 @@ type adviseFlags struct {
 	segments int
 	sample   int
 	shares   []float64
+	limits   []float64
 	bound    float64
 }
 
 // The forms of advice; the first is the default.
 var adviseFormats = []string{"table", "json"}
 
-// The defaults of advice. Four shares cost as much as everything else.
+// The defaults of advice. Four shares cost as much as everything else, and two limits half of that.
 const (
 	adviseSegments = 10
 	adviseSample   = 500
@@ -40,7 +41,7 @@ const (
 func (a *app) adviseCommand() *cobra.Command {
 	flags := &adviseFlags{
 		sim: newSimFlags(), segments: adviseSegments, sample: adviseSample,
-		shares: []float64{0.05, 0.1, 0.25, 0.5}, bound: adviseBound,
+		shares: []float64{0.05, 0.1, 0.25, 0.5}, limits: []float64{0.1, 0.25}, bound: adviseBound,
 	}
 	flags.sim.format, flags.sim.Policies = adviseFormats[0], []string{"first-fit", "pe-worst", "least-pressure"}
 	cmd := &cobra.Command{
@@ -49,7 +50,8 @@ func (a *app) adviseCommand() *cobra.Command {
 		Long: `Tells on one page what promises would be worth on the machine of a log: which
 placement accepts most, what more slack, other widths and other notice of all
 would change, what the least change is that turns a refusal into a yes, and what
-share of the jobs may be promised before the others wait longer than --bound says.
+share of the jobs may be promised before the others wait longer than --bound says,
+and whether a limit on the part of each pool that is promised keeps to that.
 
 The log is cut into --segments of equally many jobs, each is simulated alone, and
 every figure has its 95 % interval over them. Windows are drawn from the seed, as
@@ -76,6 +78,7 @@ for a request; the last one leaves all but the share in the queue.`,
 	f.Var(&whole[int]{&flags.segments, advise.MinSegments, 1000}, "segments", "cut the history into N parts, over which intervals are")
 	f.Var(&whole[int]{&flags.sample, 1, math.MaxInt32}, "sample", "look for the least change of up to N refusals")
 	f.Var(&portions{&flags.shares}, "shares", "shares of promises to try, or none")
+	f.Var(&portions{&flags.limits}, "limits", "limits on the part of each pool that may be promised at any time, tried with the largest share, or none")
 	f.Var(&percentage{&flags.bound}, "bound", "by how much the wait of 95 of 100 jobs may grow, such as 10%")
 	f.Var(&whole[uint64]{&s.Seed, 0, math.MaxUint64}, "seed", "seed of windows, shares and samples")
 	f.VarP(&choice{&s.format, "form", adviseFormats}, "output", "o", "form of the advice: "+strings.Join(adviseFormats, ", "))
@@ -103,7 +106,7 @@ func (a *app) advise(cmd *cobra.Command, flags *adviseFlags) error {
 	var bar lab.Options
 	end := a.labProgress(&bar)
 	advice, err := advise.Ask(ctx, history, &advise.Options{
-		Placements: flags.sim.Policies, Segments: flags.segments, Sample: flags.sample, Shares: flags.shares, Bound: flags.bound,
+		Placements: flags.sim.Policies, Segments: flags.segments, Sample: flags.sample, Shares: flags.shares, Limits: flags.limits, Bound: flags.bound,
 		Seed: flags.sim.Seed, Progress: bar.Progress,
 	})
 	end()

@@ -63,6 +63,9 @@ func printAdvice(w io.Writer, title string, advice *advise.Advice) error {
 	if len(advice.Shares) > 0 {
 		showShares(show, say, advice)
 	}
+	if len(advice.Limits) > 0 {
+		showLimits(show, say, advice)
+	}
 	_, err := io.WriteString(w, page.String())
 	return err
 }
@@ -145,6 +148,31 @@ func showShares(show func(table.Writer), say func(string, ...any), advice *advis
 		say("By the mean already %s promised lets the wait of 95 of 100 jobs grow by more than %s %%, but its interval holds less too: this history does not tell.", sharePart(advice.Shares[0].Share), bound)
 	default:
 		say("Already with %s promised the wait of 95 of 100 jobs grows by more than %s %%.", sharePart(advice.Shares[0].Share), bound)
+	}
+}
+
+func showLimits(show func(table.Writer), say func(string, ...any), advice *advise.Advice) {
+	t := newTable("")
+	asked := sharePart(advice.Limits[0].Share)
+	t.AppendHeader(table.Row{"limit, " + asked + " ask", "of these accepted, %", "jobs' mean wait, h more", "p95, h", "p95, % more"})
+	for i := range advice.Limits {
+		l := &advice.Limits[i]
+		t.AppendRow(table.Row{
+			sharePart(l.Limit), inPercent.estimate(l.Accepted), moreHours.estimate(l.MeanGrowth), inHours.known(l.P95.Mean), inPoints.estimate(l.P95Percent),
+		})
+	}
+	show(t)
+	bound := strconv.FormatFloat(advice.Bound, 'g', -1, 64)
+	surely, likely := advice.LimitSurely, advice.LimitLikely
+	switch {
+	case surely != nil:
+		say("Where %s ask, a limit of %s of each pool (ahead: [{beyond: 1s, share: %s}] in a sites file) keeps the growth within %s %%, by the upper ends of the intervals.", asked, sharePart(*surely), strconv.FormatFloat(*surely, 'g', -1, 64), bound)
+	case likely != nil:
+		say("Where %s ask, a limit of %s of each pool (ahead: [{beyond: 1s, share: %s}] in a sites file) keeps the growth within %s %% by the means, but the intervals do not exclude more.", asked, sharePart(*likely), strconv.FormatFloat(*likely, 'g', -1, 64), bound)
+	case advice.Limits[0].P95Percent.Mean == nil:
+		say("Without promises 95 of 100 jobs do not wait at all, so no limit can be judged.")
+	default:
+		say("Where %s ask, none of these limits keeps the growth within %s %% by the means.", asked, bound)
 	}
 }
 

@@ -93,7 +93,7 @@ var table = []room{
 	{path: "internal/sweep", imports: []string{"."}},
 	{path: "internal/chart", imports: []string{".", "internal/pen"}},
 	{path: "lab", imports: []string{".", "engine", "measure", "sim", "internal/sweep", "internal/chart"}},
-	{path: "advise", imports: []string{".", "engine", "measure", "sim", "internal/stream", "internal/sweep"}},
+	{path: "advise", imports: []string{".", "policy", "engine", "measure", "sim", "internal/stream", "internal/sweep"}},
 	{path: "api/laboratory", imports: []string{"."}},
 	{path: "api", imports: []string{".", "policy", "engine", "internal/hpctime", "internal/nearest", "site", "site/hostlist", "service", "workflow", "workload", "planning", "sites", "lab", "internal/icalendar", "notice", "api/courier", "internal/recurrence", "api/form", "api/identity", "api/laboratory", "api/token"}},
 	{path: "api/client", imports: []string{".", "api/form"}},
