@@ -34,7 +34,7 @@ type Chance struct {
 	// Enough is false if too few cases are known; the rest is 0 then.
 	Enough bool
 	// Share is the mean of what the cases allow, from 0 to 1; it lies between Low and High with
-	// probability 0.95 if all cases of the sample are alike and know nothing of one another.
+	// probability 0.95 if all cases of the sample are alike, and bunches of them know nothing of one another.
 	Share, Low, High float64
 	// Sample is how many past cases looked as promising as this one, and Happened in how many of
 	// them it came true.
@@ -47,7 +47,7 @@ const level = 0.95
 // worth returns the chance that a block tells: the Beta distribution that follows from it and
 // Jeffreys' prior, with the ends of its interval.
 func (b *block) worth() Chance {
-	posterior := distuv.Beta{Alpha: float64(b.happened) + 0.5, Beta: float64(b.n-b.happened) + 0.5}
+	posterior := distuv.Beta{Alpha: b.came + 0.5, Beta: b.weight - b.came + 0.5}
 	c := Chance{Enough: true, Share: posterior.Mean(), Low: posterior.Quantile((1 - level) / 2), High: posterior.Quantile((1 + level) / 2), Sample: b.n, Happened: b.happened}
 	if b.happened == 0 {
 		c.Low = 0 // the interval of none holds none

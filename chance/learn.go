@@ -2,16 +2,19 @@ package chance
 
 import (
 	"cmp"
+	"math"
 	"slices"
+
+	"github.com/berth-hpc/berth"
 )
 
-// The sizes of what is learned from. They were set before any log was looked at, and are
-// tuned on none (docs/results/chance.md).
+// The sizes of what is learned from. They were set before any log was looked at. That all remembered
+// cases calibrate, and that bunches weigh less, was chosen on parts of four logs (docs/results/chance.md).
 const (
-	// remembered is how many of the last cases count.
+	// remembered is how many of the last cases count, and say what a score is worth.
 	remembered = 20_000
-	// calibrated is how many of the last cases say what a score is worth.
-	calibrated = 4_000
+	// bunch is the time within which cases came out together, in seconds.
+	bunch = 3600
 	// least is how many there must be before anything is told: with fewer the shares of ten
 	// groups are known to 20 points at best.
 	least = 200
@@ -23,15 +26,18 @@ const (
 	prior = 10
 	// recent is how many of the last cases say how it has been lately.
 	recent = 50
-	// refit is how many new cases there must be for the calibration to be computed anew.
-	refit = 50
+	// The calibration is computed anew once there are refit new cases, and one for each refitPart
+	// of those that are remembered.
+	refit     = 50
+	refitPart = 80
 )
 
 // known is a case that has come out.
 type known struct {
 	traits   traits
 	happened bool
-	score    float64 // before it came out; below 0 if nothing was known then
+	at       berth.Time // when it came out
+	score    float64    // before it came out; below 0 if nothing was known then
 }
 
 // tally counts the cases of a class.
@@ -41,13 +47,18 @@ type tally struct{ n, happened int }
 type block struct {
 	from        float64
 	n, happened int
-	chance      Chance // that follows from it
+	// weight is how many cases that know nothing of one another it is worth, and came is
+	// those of them that came true.
+	weight, came float64
+	chance       Chance // that follows from it
 }
 
 // learner keeps the last cases. A case is scored by the share of those that share its traits,
 // beginning with the first trait; each further trait narrows the class, whose share is
 // pulled towards that of the wider one. What such a score is worth is learned from cases that were
-// scored before they came out, by isotonic regression (pool adjacent violators).
+// scored before they came out, by isotonic regression (pool adjacent violators). Cases with like scores
+// that came out within the same hour are a bunch, often of one user and with one fate: together they weigh
+// the root of their number, between one case and all of them.
 type learner struct {
 	cases  []known // a ring
 	next   int
@@ -135,7 +146,7 @@ func (l *learner) score(t *traits) float64 {
 
 // chance returns what a score is worth.
 func (l *learner) chance(score float64) Chance {
-	if len(l.blocks) == 0 || l.since >= refit {
+	if len(l.blocks) == 0 || l.since >= max(refit, len(l.cases)/refitPart) {
 		l.fit()
 		l.since = 0
 	}
@@ -149,10 +160,10 @@ func (l *learner) chance(score float64) Chance {
 	return l.blocks[i].chance
 }
 
-// fit makes the blocks anew. Cost: O(n log n) of the calibrating cases.
+// fit makes the blocks anew. Cost: O(n log n) of the cases.
 func (l *learner) fit() {
 	var scored []known
-	l.last(calibrated, func(k *known) {
+	l.last(remembered, func(k *known) {
 		if k.score >= 0 {
 			scored = append(scored, *k)
 		}
@@ -167,16 +178,11 @@ func (l *learner) fit() {
 		for to < len(scored) && (scored[to].score == scored[to-1].score || len(scored)-to < size) {
 			to++ // equal scores stay together, and what remains is no group of its own
 		}
-		b := block{from: scored[from].score, n: to - from}
-		for i := from; i < to; i++ {
-			if scored[i].happened {
-				b.happened++
-			}
-		}
+		b := blockOf(scored[from:to])
 		from = to
 		// A block that is worth less than the one before is of one piece with it.
-		for last := len(l.blocks) - 1; last >= 0 && l.blocks[last].happened*b.n >= b.happened*l.blocks[last].n; last-- {
-			b.from, b.n, b.happened = l.blocks[last].from, b.n+l.blocks[last].n, b.happened+l.blocks[last].happened
+		for last := len(l.blocks) - 1; last >= 0 && l.blocks[last].came*b.weight >= b.came*l.blocks[last].weight; last-- {
+			b = l.blocks[last].with(&b)
 			l.blocks = l.blocks[:last]
 		}
 		l.blocks = append(l.blocks, b)
@@ -184,4 +190,28 @@ func (l *learner) fit() {
 	for i := range l.blocks {
 		l.blocks[i].chance = l.blocks[i].worth()
 	}
+}
+
+// blockOf returns the block of cases that are sorted by their scores.
+func blockOf(cases []known) block {
+	bunches := make(map[berth.Time]int)
+	for i := range cases {
+		bunches[cases[i].at/bunch]++
+	}
+	b := block{from: cases[0].score, n: len(cases)}
+	for i := range cases {
+		weight := 1 / math.Sqrt(float64(bunches[cases[i].at/bunch]))
+		b.weight += weight
+		if cases[i].happened {
+			b.happened++
+			b.came += weight
+		}
+	}
+	return b
+}
+
+// with returns a block and the next one as one.
+func (b block) with(next *block) block {
+	b.n, b.happened, b.weight, b.came = b.n+next.n, b.happened+next.happened, b.weight+next.weight, b.came+next.came
+	return b
 }

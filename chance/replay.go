@@ -153,7 +153,7 @@ func (r *replay) happen(x event) {
 		}
 	case learned:
 		happened := r.outcome(e)
-		r.learner.learn(known{r.traits[x.i], happened, r.scores[x.i]})
+		r.learner.learn(known{r.traits[x.i], happened, x.at, r.scores[x.i]})
 		if r.known != nil {
 			at, _, _ := r.of(e)
 			r.known(x.i, at, happened)
