@@ -50,8 +50,8 @@ func (f *Finder) Round(ready []*berth.Request, draws stream.Stream) policy.Round
 	round.Run = func(job, pool int) berth.Duration { return searches[job].runs(&f.pools[pool]) }
 	round.Stage = func(job, pool int) berth.Duration { return searches[job].awaits(&f.pools[pool]) }
 	round.Serves = func(job, pool int) bool { return searches[job].serves(&f.pools[pool]) }
-	tiers := f.newTiers()
-	round.Tiers = func(job int, serving bool) []policy.Tier { return tiers.of(ready[job], serving) }
+	tiers := f.newTiers(len(ready))
+	round.Tiers = func(job int, serving bool) []policy.Tier { return tiers.of(job, ready[job], serving) }
 	decided := f.state.Decided()
 	round.Draw = func(i int) uint64 { return draws.Uint64(decided<<32 + uint64(i)) }
 	return round
@@ -180,6 +180,9 @@ func (f *Finder) Assign(r *berth.Request, pool int, unaware bool) (place Place, 
 // Denied returns why no pool that could serve a rigid request admits it; nil if one
 // does. The eager filter is asked as it would be for the place.
 func (f *Finder) Denied(r *berth.Request) (refusal *berth.Refusal) {
+	if f.Eager == nil && !f.limits() {
+		return nil
+	}
 	x := f.search(r, nil)
 	x.admission()
 	for i := range f.pools {

@@ -42,6 +42,7 @@ type Finder struct {
 	state    *state.State
 	compare  policy.Comparer // nil if the first pool with room is taken
 	pools    []pool
+	placeOf  []int32 // by the index of a pool in the state, its place in pools
 	programs programs
 	// partitions are those that have limits of their own, by their names.
 	partitions []string
@@ -87,6 +88,8 @@ func NewFinder(rules Rules, s *state.State) *Finder {
 			p := pool{index: index, id: id, site: site, siteAt: i, config: &site.Pools[k]}
 			p.assumed, p.known = site.PartitionOf(id.Name, "", false)
 			p.uniform = p.assumed == nil && len(p.config.Classes) == 0
+			f.placeOf = append(f.placeOf, make([]int32, max(0, index+1-len(f.placeOf)))...)
+			f.placeOf[index] = int32(len(f.pools))
 			f.pools = append(f.pools, p)
 		}
 	}

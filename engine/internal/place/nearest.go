@@ -165,12 +165,11 @@ func (x *search) mostEligible(p *pool, pes, kept berth.PESet) berth.PESet {
 }
 
 func (f *Finder) poolOf(id berth.ResourceID) *pool {
-	for i := range f.pools {
-		if f.pools[i].id == id {
-			return &f.pools[i]
-		}
+	index, known := f.state.Index(id)
+	if !known {
+		panic("engine: no pool " + id.Name + " at site " + id.Site)
 	}
-	panic("engine: no pool " + id.Name + " at site " + id.Site)
+	return &f.pools[f.placeOf[index]]
 }
 
 // freeFor returns for how long an allotment is free from its start.

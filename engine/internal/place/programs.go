@@ -8,14 +8,21 @@ import "github.com/berth-hpc/berth"
 // since many requests require the same.
 type programs struct {
 	sites   []berth.Site
-	byName  map[string][]installed // in the order of sites, then of their programs
+	byName  map[string]*named
 	answers map[wantedProgram][]int32
 	last    wantedProgram // that of answer; one request is mostly asked about at all sites
 	answer  []int32
 }
 
-// installed is a program of a site, both by index.
-type installed struct{ site, row int32 }
+// named is the programs of one name.
+type named struct {
+	at       []installed // in the order of sites, then of their programs
+	versions []string    // each once
+	late     []bool      // scratch space of find: which of the versions are late enough
+}
+
+// installed is a program of a site, both by index, and its version among those of its name.
+type installed struct{ site, row, version int32 }
 
 // wantedProgram is what a request requires of programs.
 type wantedProgram struct {
@@ -33,11 +40,23 @@ const (
 const rememberedPrograms = 1 << 23
 
 func newPrograms(sites []berth.Site) programs {
-	p := programs{sites: sites, byName: map[string][]installed{}, answers: map[wantedProgram][]int32{}}
+	type release struct{ name, version string }
+	p, known := programs{sites: sites, byName: map[string]*named{}, answers: map[wantedProgram][]int32{}}, map[release]int32{}
 	for i := range sites {
 		for row := range sites[i].Software {
-			name := sites[i].Software[row].Name
-			p.byName[name] = append(p.byName[name], installed{int32(i), int32(row)})
+			program := &sites[i].Software[row]
+			n := p.byName[program.Name]
+			if n == nil {
+				n = &named{}
+				p.byName[program.Name] = n
+			}
+			of := release{program.Name, program.Version}
+			version, seen := known[of]
+			if !seen {
+				version = int32(len(n.versions))
+				known[of], n.versions = version, append(n.versions, program.Version)
+			}
+			n.at = append(n.at, installed{int32(i), int32(row), version})
 		}
 	}
 	return p
@@ -71,14 +90,19 @@ func (p *programs) find(wanted wantedProgram) []int32 {
 	for i := range answer {
 		answer[i] = noProgram
 	}
-	for _, at := range p.byName[wanted.name] {
-		program := &p.sites[at.site].Software[at.row]
-		switch {
-		case answer[at.site] >= 0 || compareVersions(program.Version, wanted.version) < 0:
-		case program.Licences == 0 || program.Licences >= wanted.licences:
-			answer[at.site] = at.row
-		default:
+	if n := p.byName[wanted.name]; n != nil {
+		n.late = n.late[:0]
+		for _, version := range n.versions {
+			n.late = append(n.late, compareVersions(version, wanted.version) >= 0)
+		}
+		for _, at := range n.at {
+			if answer[at.site] >= 0 || !n.late[at.version] {
+				continue
+			}
 			answer[at.site] = noLicences
+			if program := &p.sites[at.site].Software[at.row]; program.Licences == 0 || program.Licences >= wanted.licences {
+				answer[at.site] = at.row
+			}
 		}
 	}
 	if (len(p.answers)+1)*len(p.sites) > rememberedPrograms {

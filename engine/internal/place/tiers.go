@@ -13,8 +13,10 @@ import (
 type tiers struct {
 	finder  *Finder
 	every   [2][]policy.Tier // for what wants no accelerators, and for what does; nil before they are asked for
-	serving map[tiersKey][]policy.Tier
-	pools   int // in serving
+	serving map[tiersKey]int32 // places in lists
+	lists   [][]policy.Tier
+	pools   int     // in lists
+	byJob   []int32 // of each job its place in lists, and one more; 0 before it is asked for
 }
 
 type tiersKey struct {
@@ -25,11 +27,16 @@ type tiersKey struct {
 // rememberedTiers bounds the memory of tiers, in pools: 28 MB.
 const rememberedTiers = 1 << 20
 
-func (f *Finder) newTiers() *tiers { return &tiers{finder: f, serving: map[tiersKey][]policy.Tier{}} }
+func (f *Finder) newTiers(jobs int) *tiers {
+	return &tiers{finder: f, serving: map[tiersKey]int32{}, byJob: make([]int32, jobs)}
+}
 
-// of returns the pools for a rigid request, the fastest first; with serving those alone whose sites have
+// of returns the pools for a job, which is a rigid request, the fastest first; with serving those alone whose sites have
 // the program that it requires. Cost: O(1) for a repeated question, else O(pools), and a sort the first time.
-func (t *tiers) of(r *berth.Request, serving bool) []policy.Tier {
+func (t *tiers) of(job int, r *berth.Request, serving bool) []policy.Tier {
+	if at := t.byJob[job]; at > 0 && serving {
+		return t.lists[at-1]
+	}
 	accelerated := min(1, r.Accelerators)
 	every := t.every[accelerated]
 	if every == nil {
@@ -40,19 +47,22 @@ func (t *tiers) of(r *berth.Request, serving bool) []policy.Tier {
 		return every
 	}
 	key := tiersKey{wantedProgram{r.Software, r.Version, r.Licences}, accelerated}
-	some, known := t.serving[key]
+	at, known := t.serving[key]
 	if !known {
 		if t.pools > rememberedTiers {
 			clear(t.serving)
-			t.pools = 0
+			clear(t.byJob)
+			t.lists, t.pools = t.lists[:0], 0
 		}
-		some = t.finder.having(every, t.finder.programs.of(r))
-		t.serving[key] = some
+		some := t.finder.having(every, t.finder.programs.of(r))
 		for _, tier := range some {
 			t.pools += len(tier)
 		}
+		at = int32(len(t.lists))
+		t.serving[key], t.lists = at, append(t.lists, some)
 	}
-	return some
+	t.byJob[job] = at + 1
+	return t.lists[at]
 }
 
 // tiers returns all pools by their speed for what wants that many accelerators.
