@@ -48,6 +48,8 @@ type Finder struct {
 	partitions []string
 	known      map[policy.Scope]policy.Allowance // of allowedTo
 	askers     map[asker][]allowance             // of allowances
+	asked      asker                             // the last of them
+	answer     []allowance                       // to it
 
 	candidates []policy.Candidate // scratch space of ranked
 	searched   search             // scratch space of Place

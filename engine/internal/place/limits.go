@@ -98,14 +98,18 @@ func (f *Finder) allowances(r *berth.Request) []allowance {
 	if len(f.Ahead) > 0 && !by.job { // what is allowed ahead goes by the user's priority, which changes
 		return f.allowancesNow(r)
 	}
-	if list, known := f.askers[by]; known {
-		return list
+	if f.askers != nil && f.asked == by {
+		return f.answer
 	}
-	if f.askers == nil || len(f.askers) >= maxKnown {
-		f.askers = map[asker][]allowance{}
+	list, known := f.askers[by]
+	if !known {
+		if f.askers == nil || len(f.askers) >= maxKnown {
+			f.askers = map[asker][]allowance{}
+		}
+		list = f.allowancesNow(r)
+		f.askers[by] = list
 	}
-	list := f.allowancesNow(r)
-	f.askers[by] = list
+	f.asked, f.answer = by, list
 	return list
 }
 

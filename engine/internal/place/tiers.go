@@ -12,7 +12,7 @@ import (
 // the same look at the same few pools, which are found once for all of them.
 type tiers struct {
 	finder  *Finder
-	every   [2][]policy.Tier // for what wants no accelerators, and for what does; nil before they are asked for
+	every   [2][]policy.Tier   // for what wants no accelerators, and for what does; nil before they are asked for
 	serving map[tiersKey]int32 // places in lists
 	lists   [][]policy.Tier
 	pools   int     // in lists

@@ -145,7 +145,7 @@ func (s *State) Charged(h Holder, m policy.Month) int64 {
 
 // Owed is the part of Charged that is of live reservations.
 func (s *State) Owed(h Holder, m policy.Month) int64 {
-	if t := s.ledger.of[h.kind][h.name]; t != nil {
+	if t := s.ledger.has(h); t != nil {
 		if d := t.owed[m]; d != nil {
 			return d.charge()
 		}

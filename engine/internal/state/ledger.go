@@ -20,6 +20,11 @@ type ledger struct {
 	limited bool // what holders own is kept
 	budgets bool // what they are charged is kept
 	shares  bool // what they are promised over time was asked for
+	// recent is of each kind the holder that was written last: one admission looks for the same few again and again.
+	recent [holderKinds]struct {
+		name string
+		has  *tally // nil if it is none
+	}
 }
 
 // tally is what a holder has: one value, because each admission looks at all of it, for each holder.
@@ -28,6 +33,10 @@ type tally struct {
 	owned []*Entry // live reservations and running jobs, in no particular order; none of everyone, nor where there are no limits
 	// promised is how many PEs they have over time in pools, of those that were asked for.
 	promised map[berth.ResourceID]*Promised
+	lately   struct { // the pool of them that was looked for last
+		pool berth.ResourceID
+		has  *Promised
+	}
 	// owed is what they are charged for live reservations by the month in which these start, and for all under policy.Always. Nothing
 	// is kept of what is 0.
 	owed map[policy.Month]*debt
@@ -216,13 +225,22 @@ func newLedger(config *Config) ledger {
 	return l
 }
 
+// has returns what a holder has, nil if that is nothing.
+func (l *ledger) has(h Holder) *tally {
+	if last := &l.recent[h.kind]; last.has != nil && last.name == h.name {
+		return last.has
+	}
+	return l.of[h.kind][h.name]
+}
+
 // tally returns what a holder has, to be written: it is made for one who has nothing.
 func (l *ledger) tally(h Holder) *tally {
-	t := l.of[h.kind][h.name]
+	t := l.has(h)
 	if t == nil {
 		t = &tally{}
 		l.of[h.kind][h.name] = t
 	}
+	l.recent[h.kind].name, l.recent[h.kind].has = h.name, t
 	return t
 }
 
@@ -231,6 +249,7 @@ func (l *ledger) tally(h Holder) *tally {
 func (l *ledger) tidy(h Holder, t *tally) {
 	if h.kind != ofEveryone && t.usage.Reservations == 0 && len(t.owned) == 0 {
 		delete(l.of[h.kind], h.name)
+		l.recent[h.kind].has = nil
 	}
 }
 
@@ -290,7 +309,7 @@ func (l *ledger) forget(e *Entry) {
 
 // disown takes what is at a place out of the list of a holder.
 func (l *ledger) disown(h Holder, at int) {
-	t := l.of[h.kind][h.name]
+	t := l.has(h)
 	list := t.owned
 	last := len(list) - 1
 	moved := list[last]
@@ -442,7 +461,7 @@ func (s *State) Live() int { return len(s.ledger.live) + s.backlog.Len() + s.que
 // Usage returns what the live reservations of a holder come to; nothing of an account, a QOS or a
 // partition without limits.
 func (s *State) Usage(h Holder) Usage {
-	if t := s.ledger.of[h.kind][h.name]; t != nil {
+	if t := s.ledger.has(h); t != nil {
 		return t.usage
 	}
 	return Usage{}
@@ -451,7 +470,7 @@ func (s *State) Usage(h Holder) Usage {
 // Owned returns the live reservations and running jobs of a holder, in no particular
 // order. The list must not be written. It is empty where there are no limits.
 func (s *State) Owned(h Holder) []*Entry {
-	if t := s.ledger.of[h.kind][h.name]; t != nil {
+	if t := s.ledger.has(h); t != nil {
 		return t.owned
 	}
 	return nil

@@ -186,40 +186,49 @@ func (p *Promised) Peak(from, to berth.Time) (most berth.Count, when berth.Time)
 	return most, when
 }
 
-// cut makes a step begin at a time.
-func (p *Promised) cut(t berth.Time) {
+// cut makes a step begin at a time, and returns its place.
+func (p *Promised) cut(t berth.Time) stepPlace {
 	at := p.at(t)
 	if at.stretch < 0 {
 		if len(p.stretches) == 0 {
 			p.stretches = append(p.stretches, stretch{first: t, steps: make([]PromisedFrom, 1, mostSteps)})
 			p.stretches[0].steps[0].At = t
-			return
+			return stepPlace{0, 0}
 		}
 		at = stepPlace{0, -1}
 	}
 	s, npe := &p.stretches[at.stretch], -p.stretches[at.stretch].base // before the first nothing is
 	if at.step >= 0 {
 		if s.steps[at.step].At == t {
-			return
+			return at
 		}
 		npe = s.steps[at.step].NPE
 	}
-	s.steps = slices.Insert(s.steps, at.step+1, PromisedFrom{t, npe})
+	at.step++
+	s.steps = slices.Insert(s.steps, at.step, PromisedFrom{t, npe})
 	s.first, s.most = s.steps[0].At, max(s.most, npe)
 	if len(s.steps) < mostSteps {
-		return
+		return at
 	}
 	behind := stretch{base: s.base, steps: append(make([]PromisedFrom, 0, mostSteps), s.steps[mostSteps/2:]...)}
 	s.steps = s.steps[:mostSteps/2]
 	s.sum()
 	behind.sum()
 	p.stretches = slices.Insert(p.stretches, at.stretch+1, behind)
+	return p.parted(at)
 }
 
-// join drops the step that begins at a time if it changes nothing.
-func (p *Promised) join(t berth.Time) {
-	at, was := p.at(t), berth.Count(0)
-	s := &p.stretches[at.stretch]
+// parted returns where a step is that may have been in the half of its stretch that cut took away.
+func (p *Promised) parted(at stepPlace) stepPlace {
+	if at.step >= len(p.stretches[at.stretch].steps) {
+		return stepPlace{at.stretch + 1, at.step - mostSteps/2}
+	}
+	return at
+}
+
+// join drops a step if it changes nothing.
+func (p *Promised) join(at stepPlace) {
+	s, was := &p.stretches[at.stretch], berth.Count(0)
 	switch {
 	case at.step > 0:
 		was = s.base + s.steps[at.step-1].NPE
@@ -227,14 +236,17 @@ func (p *Promised) join(t berth.Time) {
 		before := &p.stretches[at.stretch-1]
 		was = before.base + before.steps[len(before.steps)-1].NPE
 	}
-	if p.value(at) != was {
+	gone := s.steps[at.step].NPE
+	if s.base+gone != was {
 		return
 	}
 	if s.steps = slices.Delete(s.steps, at.step, at.step+1); len(s.steps) == 0 {
 		p.stretches = slices.Delete(p.stretches, at.stretch, at.stretch+1)
 		return
 	}
-	s.sum()
+	if s.first = s.steps[0].At; at.step == 0 && gone == s.most {
+		s.sum() // another step before it has as many
+	}
 	if at.stretch+1 == len(p.stretches) || len(s.steps)+len(p.stretches[at.stretch+1].steps) > mostSteps/2 {
 		return
 	}
@@ -248,14 +260,11 @@ func (p *Promised) join(t berth.Time) {
 
 // Add promises n PEs more throughout [from, to), which is not empty, or fewer if n is negative.
 func (p *Promised) Add(from, to berth.Time, n berth.Count) {
-	p.cut(from)
-	p.cut(to)
-	first, end := p.at(from), p.at(to)
-	for i := first.stretch; i <= end.stretch; i++ {
-		s, lo, hi := &p.stretches[i], 0, len(p.stretches[i].steps)
-		if i == first.stretch {
-			lo = first.step
-		}
+	first := p.cut(from)
+	end := p.cut(to) // behind first, which it leaves at its place or has parted
+	first = p.parted(first)
+	for i, lo := first.stretch, first.step; i <= end.stretch; i, lo = i+1, 0 {
+		s, hi := &p.stretches[i], len(p.stretches[i].steps)
 		if i == end.stretch {
 			hi = end.step
 		}
@@ -263,13 +272,29 @@ func (p *Promised) Add(from, to berth.Time, n berth.Count) {
 			s.base += n
 			continue
 		}
-		for k := lo; k < hi; k++ {
-			s.steps[k].NPE += n
-		}
+		s.add(lo, hi, n)
+	}
+	p.join(end)
+	p.join(first)
+}
+
+// add promises n PEs more in some steps of a stretch. The others are looked at only if those had the most and have fewer now.
+func (s *stretch) add(lo, hi int, n berth.Count) {
+	steps := s.steps[lo:hi]
+	if len(steps) == 0 {
+		return
+	}
+	most := steps[0].NPE
+	for k := range steps {
+		most = max(most, steps[k].NPE)
+		steps[k].NPE += n
+	}
+	switch {
+	case n >= 0:
+		s.most = max(s.most, most+n)
+	case most == s.most:
 		s.sum()
 	}
-	p.join(to)
-	p.join(from)
 }
 
 // check reports a stretch that is not as it has to be.
@@ -307,13 +332,24 @@ func (l *ledger) hold(e *Entry, part int, sign berth.Count) {
 }
 
 func (l *ledger) holdOf(h Holder, e *Entry, part int, sign berth.Count) {
-	a, t := &e.r.Allotments[part], l.of[h.kind][h.name]
+	a, t := &e.r.Allotments[part], l.has(h)
 	if t == nil {
 		return
 	}
-	if p, counted := t.promised[a.Resource]; counted && l.holding.has(h, e.r.Request, a.Resource) {
+	if p, counted := t.promisedIn(a.Resource); counted && l.holding.has(h, e.r.Request, a.Resource) {
 		p.Add(a.Start, a.End, sign*a.NPE)
 	}
+}
+
+// promisedIn returns what is promised in a pool; counted is false if that was never asked for.
+func (t *tally) promisedIn(pool berth.ResourceID) (p *Promised, counted bool) {
+	if t.lately.has != nil && t.lately.pool == pool {
+		return t.lately.has, true
+	}
+	if p, counted = t.promised[pool]; counted {
+		t.lately.pool, t.lately.has = pool, p
+	}
+	return p, counted
 }
 
 // promises reports whether a part holds PEs that are promised to its holders: those of
@@ -338,11 +374,11 @@ func (l *ledger) count(e *Entry, sign int) {
 // of the holder when it is asked for the first time, and O(1) from then on.
 func (s *State) Promised(h Holder, pool berth.ResourceID) *Promised {
 	l := &s.ledger
-	t := l.of[h.kind][h.name]
+	t := l.has(h)
 	if t == nil || !l.limited {
 		return nil
 	}
-	p, counted := t.promised[pool]
+	p, counted := t.promisedIn(pool)
 	if !counted {
 		if t.promised == nil {
 			t.promised, l.shares = map[berth.ResourceID]*Promised{}, true
