@@ -103,7 +103,7 @@ slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05 s
 	for suite in trixie forky; do ( \
 	  bin=$$(site/slurm/slurmtest/newer.sh $$suite | tail -n 1) && [ -n "$$bin" ] && export BERTH_SLURM=$$bin && \
 	  set -x && go test -vet=off -count=1 -timeout 30m -parallel 4 ./site/slurm && go test -vet=off -count=1 -timeout 30m -parallel 4 ./service -run "^($$service)\$$" && \
-      go test -vet=off -count=1 -timeout 30m -parallel 4 ./sites/adapters && go test -vet=off -count=1 -timeout 30m ./cmd/berth -run '^(TestServeSlurm|TestServeSbatch|TestOptionsOfSbatchAreThoseOfTheRealOne|TestThreeUsersWithoutATokenInFrontOfSlurm|TestFilterOfSlurmsCommandsHarmsNoSite|TestTwoClustersOneOfThemDown)$$' \
+      go test -vet=off -count=1 -timeout 30m -parallel 4 ./sites/adapters && go test -vet=off -count=1 -timeout 30m ./cmd/berth -run '^(TestServeSlurm|TestServeSbatch|TestOptionsOfSbatchAreThoseOfTheRealOne|TestThreeUsersWithoutATokenInFrontOfSlurm|TestFilterOfSlurmsCommandsHarmsNoSite|TestFilterGivesBackWhatSlurmRefuses|TestTwoClustersOneOfThemDown)$$' \
 	) >$$logs/$$suite 2>&1 & eval $$suite=$$!; done; \
 	failed=0; for suite in trixie forky; do eval "wait \$$$$suite" || failed=1; cat $$logs/$$suite; done; exit $$failed
 

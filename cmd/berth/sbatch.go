@@ -37,6 +37,7 @@ const (
 func (a *app) sbatchCommand() *cobra.Command {
 	var r *remote
 	var only bool
+	var held form.Hold
 	cmd := &cobra.Command{
 		Use:   "sbatch [SBATCH OPTION...] [SCRIPT [ARG...]]",
 		Short: "Reserve what a batch job of Slurm needs, and run sbatch with it in the reservation",
@@ -53,8 +54,9 @@ From sbatch Berth takes --nodes, --ntasks, --ntasks-per-node, --cpus-per-task, -
 --licenses, --begin and --deadline. All other options are handed on. The reservation is a minute longer than --time.
 
 If sbatch refuses the job, the reservation is given back. Options of Berth itself (--server,
---token-file, --timeout, --reserve-only) come first. --reserve-only prints the reservation
-instead of running sbatch, and has it given back if it is unused 10 minutes after its start.`,
+--token-file, --timeout, --reserve-only, --held-for) come first. --reserve-only prints the
+reservation instead of running sbatch, and has it given back if it is unused 10 minutes after its
+start. With --held-for it is given back after so long too, unless berth confirm is told its id.`,
 		Example: `  berth sbatch --deadline="tomorrow 08:00" -N 4 -t 2:00:00 job.sh
   berth sbatch --comment=berth:start=now+1h -N 1 -t 30 --wrap hostname`,
 		DisableFlagParsing: true,
@@ -66,11 +68,15 @@ instead of running sbatch, and has it given back if it is unused 10 minutes afte
 			if len(words) > 0 && (words[0] == "-h" || words[0] == "--help") {
 				return cmd.Help()
 			}
-			return a.sbatch(cmd, r, only, words)
+			if held != 0 && !only {
+				return usagef(cmd, "--held-for: given without --reserve-only")
+			}
+			return a.sbatch(cmd, r, only, held, words)
 		},
 	}
 	r = serviceFlags(cmd)
 	cmd.Flags().BoolVar(&only, "reserve-only", false, "print the reservation instead of running sbatch, for a filter of Slurm's commands")
+	cmd.Flags().Var(&holdTime{&held}, "held-for", "with --reserve-only: only hold it for so long, until it is confirmed")
 	return cmd
 }
 
@@ -100,7 +106,7 @@ type batchJob struct {
 }
 
 // sbatch runs the command.
-func (a *app) sbatch(cmd *cobra.Command, r *remote, only bool, words []string) error {
+func (a *app) sbatch(cmd *cobra.Command, r *remote, only bool, held form.Hold, words []string) error {
 	line, err := takeApart(words, "begin", "deadline")
 	if err != nil {
 		return usagef(cmd, "%v", err)
@@ -132,6 +138,7 @@ func (a *app) sbatch(cmd *cobra.Command, r *remote, only bool, words []string) e
 	if only && job.ask.NoShow == 0 {
 		job.ask.NoShow = unusedAfter
 	}
+	job.ask.Hold = held
 	answer, err := a.request(ctx, c, r, &job.ask.Request)
 	if err != nil {
 		return err
@@ -149,7 +156,11 @@ func (a *app) sbatch(cmd *cobra.Command, r *remote, only bool, words []string) e
 	if err != nil {
 		return a.withoutJob(cmd, c, reservation.ID, err)
 	}
-	a.say("reservation %s is promised from %s to %s", reservation.ID, localTime(reservation.Start), localTime(reservation.End))
+	condition := ""
+	if held != 0 {
+		condition = ", if Slurm takes the job"
+	}
+	a.say("reservation %s is promised from %s to %s%s", reservation.ID, localTime(reservation.Start), localTime(reservation.End), condition)
 	partition := ""
 	if _, given := job.options["partition"]; !given {
 		partition = reservation.Partition

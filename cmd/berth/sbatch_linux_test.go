@@ -141,7 +141,7 @@ func (h *habits) script(name, text string) string {
 // job returns what Slurm shows of the job that a command has handed in.
 func (h *habits) job(out string) string {
 	h.t.Helper()
-	id := regexp.MustCompile(`(?m)(?:^|batch job |^job )(\d+)$`).FindStringSubmatch(out)
+	id := regexp.MustCompile(`(?m)(?:^|batch job |^job |job allocation )(\d+)$`).FindStringSubmatch(out)
 	if id == nil {
 		h.t.Fatalf("no job was handed in:\n%s", out)
 	}
@@ -267,6 +267,10 @@ func TestFilterOfSlurmsCommandsHarmsNoSite(t *testing.T) {
 		{"a deadline of sbatch", nil, []string{"sbatch", "--comment=berth", "--deadline=now+2hours", "--begin=now+1hour", script}, 0, "", true},
 		{"several options in a comment", nil, []string{"sbatch", "--comment=berth:users=bin,sys,deadline=now+2h", script}, 0, "", true},
 		{"srun", nil, []string{"srun", "-t1", asks, "echo", "it ran"}, 0, "it ran", true},
+		{"salloc", nil, []string{"salloc", "-t1", asks, "sh", "-c", "scontrol show job -o $SLURM_JOB_ID"}, 0, " Reservation=berth_lab_", true},
+		{"salloc that asks for nothing", []string{missing}, []string{"salloc", "-t1", "sh", "-c", "scontrol show job -o $SLURM_JOB_ID"}, 0, "JobState=RUNNING", false},
+		{"salloc that is refused", nil, []string{"salloc", "-t1", asks, "-N4", "--exclude=n1", "true"}, 1, `refused: (?s:.*)no job is handed in without its promise`, false},
+		{"salloc in a job", nil, []string{"salloc", "-t1", asks, "srun", "--comment=berth", "echo", "it ran"}, 0, "it ran", true},
 		{"another comment", []string{missing}, []string{"sbatch", "--comment=berthing at 5", script}, 0, "", false},
 		{"nothing asked", []string{missing}, []string{"sbatch", script}, 0, "", false},
 		{"nothing asked in a long script", []string{missing}, []string{"sbatch", comments}, 0, "", false},
@@ -302,16 +306,6 @@ func TestFilterOfSlurmsCommandsHarmsNoSite(t *testing.T) {
 			}
 		}
 	}
-	// What sbatch refuses after it was promised is given back: nothing runs in it.
-	out, code := h.as(2, 0, nil, "sbatch", asks, "--dependency=nonsense", script)
-	if code == 0 {
-		t.Fatal(out)
-	}
-	if made := promisedID.FindStringSubmatch(out); made != nil { // where sbatch has filters first
-		if shown, _ := h.as(2, 0, nil, "berth", "show", "-o", "json", made[1]); !regexp.MustCompile(`"no_show": ?600\b`).MatchString(shown) {
-			t.Errorf("it stays when it is unused:\n%s", shown)
-		}
-	}
 	// Without the file of the package jobs go in as if there had never been one.
 	if err := os.Remove(filepath.Join(h.dir, "cli_filter.lua")); err != nil {
 		t.Fatal(err)
@@ -321,5 +315,77 @@ func TestFilterOfSlurmsCommandsHarmsNoSite(t *testing.T) {
 		if code != 0 || strings.Contains(h.job(out), "Reservation=") {
 			t.Errorf("%q: exit %d\n%s", command, code, out)
 		}
+	}
+}
+
+// What the filter asks for is only held until Slurm has the job of sbatch or salloc, waiting or not: then it is kept, and without a job it is
+// given back.
+func TestFilterGivesBackWhatSlurmRefuses(t *testing.T) {
+	t.Parallel()
+	h := newHabits(t)
+	script := h.script("job.sh", "#!/bin/sh\n#SBATCH -t 1 -o /dev/null\ntrue\n")
+	h.script("unconfirming", "#!/bin/sh\n[ \"$1\" = confirm ] && exit 5\nexec berth \"$@\"\n")
+	now, later := "--comment=berth:deadline=now+2h", "--comment=berth:start=now+1h"
+	state := func(id string) string {
+		out, _ := h.as(2, 0, nil, "berth", "show", "-o", "json", id)
+		return regexp.MustCompile(`"state": ?"\w+"`).FindString(out)
+	}
+	for _, test := range []struct {
+		name    string
+		env     []string
+		command []string
+		code    int
+		says    string
+		kept    bool
+	}{
+		{"sbatch is taken", nil, []string{"sbatch", later, script}, 0, "Submitted batch job", true},
+		{"sbatch is refused", []string{"BERTH_HOLD=2s"}, []string{"sbatch", later, "--gres=nonsense:1", script}, 1, "sbatch: error: ", false},
+		{"salloc is refused", []string{"BERTH_HOLD=2s"}, []string{"salloc", "-t1", now, "--gres=nonsense:1", "true"}, 1, "salloc: error: ", false},
+		{"it is not confirmed", []string{"BERTH_HOLD=2s", "BERTH_COMMAND=unconfirming"}, []string{"sbatch", later, script}, 0, `which is only held, for 2s; until then it is kept by: unconfirming confirm \w+`, false},
+		{"without a hold", []string{"BERTH_HOLD=0"}, []string{"sbatch", later, script}, 0, "", true},
+	} {
+		out, code := h.as(2, 0, test.env, test.command...)
+		made := promisedID.FindStringSubmatch(out)
+		if code != test.code || made == nil || !regexp.MustCompile(test.says).MatchString(out) {
+			t.Errorf("%s: exit %d\n%s", test.name, code, out)
+			continue
+		}
+		if test.kept {
+			if got := state(made[1]); got != `"state": "confirmed"` && got != `"state":"confirmed"` {
+				t.Errorf("%s: %s is %s, want it confirmed", test.name, made[1], got)
+			}
+			continue
+		}
+		h.until(func() bool { return strings.Contains(state(made[1]), "expired") }, test.name+": "+made[1]+" is given back")
+	}
+	// One that waits for its nodes is told of before it has them.
+	waits := make(chan string, 1)
+	go func() {
+		out, _ := h.as(2, 0, []string{"BERTH_HOLD=20s"}, "salloc", "-t1", "--job-name=waits", "--comment=berth:start=now+3h", "true")
+		waits <- out
+	}()
+	var id string
+	h.until(func() bool {
+		out, _ := h.as(2, 0, nil, "squeue", "--name=waits", "--noheader", "--format=%i")
+		id = strings.TrimSpace(out)
+		select {
+		case out := <-waits:
+			t.Fatalf("salloc does not wait: %s", out)
+		default:
+		}
+		return id != ""
+	}, "salloc waits")
+	shown := h.job("job " + id)
+	h.until(func() bool {
+		out, _ := h.as(2, 0, nil, "berth", "list", "-o", "json", "--state", "held")
+		return !strings.Contains(out, `"held"`)
+	}, "its reservation is kept\n"+shown)
+	if out, err := h.cluster.Command("scancel", id); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if out := <-waits; strings.Contains(out, "only held") || !promisedID.MatchString(out) {
+		t.Errorf("salloc: %s", out)
+	} else if got := state(promisedID.FindStringSubmatch(out)[1]); !strings.Contains(got, "confirmed") {
+		t.Errorf("it is %s", got)
 	}
 }

@@ -63,7 +63,7 @@ loader=$(ls "$root"/lib64/ld-linux-*.so.* "$root"/lib/ld-linux-*.so.* 2>/dev/nul
 plugins=$(dirname "$(ls "$root"/usr/lib/*/slurm*/auth_munge.so | head -n 1)")
 libraries=$(dirname "$plugins")
 ln -sfn "$plugins" "$root/bin.host/plugins"
-for name in munged munge slurmctld slurmd slurmdbd slurmrestd sinfo squeue scontrol sbatch scancel srun sacct sreport sacctmgr sdiag; do
+for name in munged munge slurmctld slurmd slurmdbd slurmrestd sinfo squeue scontrol sbatch salloc scancel srun sacct sreport sacctmgr sdiag; do
   # Whole paths, since a job or a test may have another PATH. It is replaced in one step, since it may be in use.
   at=$(chroot "$root" /bin/sh -c "PATH=/usr/sbin:/usr/bin command -v $name")
   cat >"$root/bin.host/$name.new" <<END
