@@ -122,13 +122,20 @@ func New(o Options) http.Handler {
 		served[e.method+" "+path] = true
 	}
 	for path, allowed := range methods {
-		// By method, because a path such as /v1/workflows/plans is also one of /v1/workflows/{id}.
-		for _, method := range everyMethod {
-			by := method
-			if method == http.MethodHead { // which GET serves
-				by = http.MethodGet
+		// A path such as /v1/workflows/plans is also one of /v1/workflows/{id}, which has other methods. What no pattern takes is answered
+		// by others, below: a pattern costs time, since it is compared with those before it.
+		for pattern, more := range methods {
+			if pattern == path || !overlap(pattern, path) || strings.Count(path, "{") > strings.Count(pattern, "{") {
+				continue
 			}
-			if !slices.Contains(allowed, method) && !slices.Contains(allowed, by) {
+			for _, method := range more {
+				if !served[method+" "+path] {
+					served[method+" "+path] = false
+				}
+			}
+		}
+		for _, method := range everyMethod {
+			if is, taken := served[method+" "+path]; taken && !is {
 				mux.HandleFunc(method+" "+path, notAllowed(slices.Clone(allowed)))
 			}
 		}
@@ -190,6 +197,19 @@ func notAllowed(methods []string) http.HandlerFunc {
 		w.Header().Set("Allow", strings.Join(methods, ", "))
 		writeProblem(w, problem(http.StatusMethodNotAllowed, berth.Invalid, fmt.Sprintf("%.20s; want %s", r.Method, strings.Join(methods, " or "))))
 	}
+}
+
+// overlap reports whether some path is one of both patterns.
+func overlap(a, b string) bool {
+	for a != "" && b != "" {
+		var one, other string
+		one, a, _ = strings.Cut(a, "/")
+		other, b, _ = strings.Cut(b, "/")
+		if one != other && !strings.HasPrefix(one, "{") && !strings.HasPrefix(other, "{") {
+			return false
+		}
+	}
+	return a == "" && b == ""
 }
 
 // NotFound answers that there is no such path.
