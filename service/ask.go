@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/site"
 )
 
@@ -34,7 +35,7 @@ func callUntil[T any](ctx context.Context, h *Host, who string, until <-chan tim
 	}
 	select {
 	case r := <-out:
-		return r.value, r.err
+		return r.value, h.sure(ctx, r.err)
 	case <-ctx.Done():
 		return none, ctx.Err()
 	case <-until:
@@ -43,9 +44,28 @@ func callUntil[T any](ctx context.Context, h *Host, who string, until <-chan tim
 	}
 	select {
 	case r := <-out:
-		return r.value, r.err
+		return r.value, h.sure(ctx, r.err)
 	default:
 		return none, berth.Errorf(berth.Unavailable, "service", "it has stopped; whether it was done can be seen when it is back")
+	}
+}
+
+// sure returns an error that is answered once all is durable that it may rest on: that a name is taken, or that there is no such
+// thing, may follow from what was decided and is not. If that is lost, the error is that of the journal. Others are answered at once:
+// that too much waits for the journal must not wait for it too.
+func (h *Host) sure(ctx context.Context, err error) error {
+	coded, is := errors.AsType[*berth.Error](err)
+	number := h.handed.Load()
+	if !is || coded.Code != berth.Conflict && coded.Code != berth.NotFound || journal.CanRetry(err) || number <= h.durable.reached() {
+		return err
+	}
+	there := make(chan error, 1)
+	h.durable.after(number, func(failed error) { there <- failed })
+	select {
+	case failed := <-there:
+		return cmp.Or(failed, err)
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -121,7 +121,7 @@ func (h *Host) askAfterRestart() {
 }
 
 // ask notes which promises their sites are asked about from now on, and has them asked. The ids
-// go on record.
+// go on record, with those of what has ended to be placed anew: nothing of any of them is told.
 func (h *Host) ask(list []news) (ids []string) {
 	for i := range list {
 		n := &list[i]
@@ -139,6 +139,12 @@ func (h *Host) ask(list []news) (ids []string) {
 				continue
 			}
 			q.lost = true
+			ids = append(ids, n.card.id)
+		case change.Rejected:
+			if n.card.id == h.quiet {
+				ids = append(ids, n.card.id)
+			}
+			continue
 		default:
 			continue
 		}
@@ -200,7 +206,7 @@ func (q *question) hasRefused(r *berth.Reservation) bool {
 func (h *Host) elsewhere(k *keeper, q *question, r *berth.Reservation) (berth.Reservation, bool) {
 	for i := range r.Allotments {
 		pool := r.Allotments[i].Resource
-		if pes := q.refused[pool]; !pes.Empty() && (r.State != berth.Active || len(r.Allotments) == 1) {
+		if pes := q.refused[pool]; !pes.Empty() && mayMove(r) {
 			h.tell(k, engine.Relocate(r.Request.ID, pool, pes))
 		}
 	}
@@ -371,14 +377,38 @@ func (c *Core) agreeTold(number uint64, now berth.Time, id string, list []news) 
 
 // agree notes that a promise can be told.
 func (c *Core) agree(number uint64, id string) *card {
-	k := c.card(id)
-	if c.shows && k.written != number { // others may look at it
+	k := c.ownCard(number, c.card(id))
+	k.asking, k.version = false, k.version+1
+	return k
+}
+
+// ownCard returns a card that a record may change: a copy if others may look at it.
+func (c *Core) ownCard(number uint64, k *card) *card {
+	if c.shows && k.written != number {
 		own := *k
 		k = &own
 		c.write(k, number)
 	}
-	k.asking, k.version = false, k.version+1
 	return k
+}
+
+// askNoMore notes which promises ended by a record while their sites were asked about them, and are told so.
+func (c *Core) askNoMore(number uint64, ids []string) {
+	for _, id := range ids {
+		if k := c.card(id); k != nil && k.end != "" {
+			c.ownCard(number, k).asking = false
+		}
+	}
+}
+
+// askedUntilOver returns the ids of promises that have ended while their sites were asked about them, of what is told.
+func askedUntilOver(told []news) (ids []string) {
+	for i := range told {
+		if k := &told[i].card; k.asking && k.end != "" && !slices.Contains(ids, k.id) {
+			ids = append(ids, k.id)
+		}
+	}
+	return ids
 }
 
 // followAsking brings the cards up to date with what a record of an earlier life says of what

@@ -222,6 +222,7 @@ func (c *Core) seal(s *step, a *asked) *journal.Record {
 	}
 	c.place(rec)
 	c.heard(s.now, a)
+	c.askNoMore(rec.Number, a.over)
 	c.owe(rec.Number, s.now, s.changes)
 	return rec
 }
@@ -498,6 +499,8 @@ func (c *Core) update(k *card, changes []change.Change, now berth.Time, told boo
 		k.request, k.promise = x.Request, nil
 	case change.Refused, change.Lost, change.Rejected:
 		k.refusal = x.Refusal
+	case change.Accepted:
+		k.refusal = nil // it may have been refused in the same step, at an earlier turn of its series
 	}
 	if told {
 		k.cause = causeOf(x.Kind, c.deciding, k.cause)

@@ -353,8 +353,9 @@ type goldenWriter struct {
 	// foreseen is how many events were foreseen to cost jobs something.
 	foreseen int
 	// hauled is how many live tasks that move data were seen, between events.
-	hauled int
-	timely int // how often a notice was told that follows from the time alone, and its request was not over
+	hauled   int
+	overTold int // how many promises ended while their sites were asked about them, and are told
+	timely   int // how often a notice was told that follows from the time alone, and its request was not over
 }
 
 func (w *goldenWriter) append(rec *journal.Record) {
@@ -454,8 +455,8 @@ func (w *goldenWriter) write() {
 	if whole, err := history(context.Background(), w.store); err != nil || hooksHash(whole) != hooksHash(w.core) || maintenanceHash(whole) != maintenanceHash(w.core) {
 		w.t.Errorf("hooks or maintenance are others when the records are followed (%v)", err)
 	}
-	if w.told == 0 || w.hauled == 0 || w.seriesTold == 0 || w.foreseen == 0 {
-		w.t.Errorf("%d answers are about workflows, %d about series, %d tasks move data, %d events cost jobs something; want some", w.told, w.seriesTold, w.hauled, w.foreseen)
+	if w.told == 0 || w.hauled == 0 || w.seriesTold == 0 || w.foreseen == 0 || w.overTold == 0 {
+		w.t.Errorf("%d answers are about workflows, %d about series, %d tasks move data, %d events cost jobs something, %d promises ended while they were asked about; want some", w.told, w.seriesTold, w.hauled, w.foreseen, w.overTold)
 	}
 }
 
@@ -581,6 +582,7 @@ func (w *goldenWriter) step() {
 			w.core.card(n.card.id).asking = true
 		}
 	}
+	w.over(&a, done.news)
 	if w.rng.IntN(3) == 0 {
 		a.by = Origin{User: "ann", Role: User, Token: "t1", Address: "192.0.2.1", Request: fmt.Sprint("call-", len(w.ids))}
 		a.key = Key{User: "ann", Name: fmt.Sprint("key-", w.now), Body: [32]byte{1, 2, 3}}
@@ -607,7 +609,22 @@ func (w *goldenWriter) step() {
 	w.append(w.core.seal(done, &a))
 	if next, due := w.core.engine.Next(); due && next <= w.now {
 		event := engine.Wake()
-		w.append(w.core.seal(w.core.apply(w.now, &event), &asked{}))
+		done, a := w.core.apply(w.now, &event), asked{}
+		w.over(&a, done.news)
+		w.append(w.core.seal(done, &a))
+	}
+}
+
+// over has what ended while its site was asked about it told, but for some that are to be placed anew.
+func (w *goldenWriter) over(a *asked, list []news) {
+	for _, id := range askedUntilOver(list) {
+		if w.rng.IntN(3) == 0 {
+			a.asking = append(a.asking, id)
+		} else if a.over = append(a.over, id); w.core.tells(w.core.card(id)) {
+			w.t.Errorf("%s is told of, and is asked about", id)
+		} else {
+			w.overTold++
+		}
 	}
 }
 

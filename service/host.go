@@ -91,6 +91,7 @@ type Host struct {
 	closing    sync.Once
 
 	durable   barrier
+	handed    atomic.Uint64 // the last record that was handed to the writer
 	offers    offers
 	loads     loads // of the loop
 	hearers   hearers
@@ -408,6 +409,7 @@ func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error
 	all := h.public(s.news)
 	a.asking = h.ask(all)
 	list := h.told(all)
+	a.over = askedUntilOver(list)
 	decided := h.decided(list)
 	if conclude != nil {
 		if result, is := conclude(list, s.err); is && a.key != (Key{}) {
@@ -526,6 +528,7 @@ func (h *Host) persist(rec *journal.Record, follows consequences) {
 		follows.bytes = laterBytes * len(follows.news)
 	}
 	h.line.owe(follows.who, follows.bytes)
+	h.handed.Store(rec.Number)
 	h.writer.Add(*rec, (&follows).come)
 }
 
@@ -656,7 +659,9 @@ type waiter struct {
 func (b *barrier) after(number uint64, done func(error)) {
 	b.mu.Lock()
 	if b.failed == nil && number > b.number {
-		b.waiting = append(b.waiting, waiter{number, done})
+		// Who waits for an error does not ask in turn.
+		at, _ := slices.BinarySearchFunc(b.waiting, number+1, func(w waiter, n uint64) int { return cmp.Compare(w.number, n) })
+		b.waiting = slices.Insert(b.waiting, at, waiter{number, done})
 		b.mu.Unlock()
 		return
 	}

@@ -57,7 +57,10 @@ type asked struct {
 	told  []told
 	// asking are the ids of promises that are not told before their sites have them.
 	asking []string
-	event  []byte // as the journal writes it; empty if nothing is decided
+	// over are the ids of promises that ended while their sites were asked about them, and are told so. Earlier versions wrote
+	// none, and owed no notice about these.
+	over  []string
+	event []byte // as the journal writes it; empty if nothing is decided
 }
 
 func codeOrigin(c *wire.Coder, o *Origin) {
@@ -92,6 +95,7 @@ func (a *asked) code(c *wire.Coder) {
 	})
 	wire.Raw(c, 7, &a.event)
 	wire.List(c, 8, &a.asking, wire.BareText[string])
+	wire.List(c, 9, &a.over, wire.BareText[string])
 	c.End()
 }
 
@@ -110,7 +114,7 @@ type input struct {
 
 // appendInput appends an event and who asked for it.
 func appendInput(dst []byte, event *engine.Event, a *asked) []byte {
-	if a.by == (Origin{}) && a.key == (Key{}) && len(a.told)+len(a.asking) == 0 {
+	if a.by == (Origin{}) && a.key == (Key{}) && len(a.told)+len(a.asking)+len(a.over) == 0 {
 		return record.AppendEvent(append(dst, plainInput), event)
 	}
 	if event != nil {

@@ -82,6 +82,7 @@ func (c *Core) pass(p *past, told bool) (list []news, err error) {
 	if in.sighting == nil && in.tasks == nil && in.delivery == nil && in.hooks == nil && in.maintenance == nil && in.config == nil {
 		c.heard(p.at, &in.asked)
 	}
+	c.askNoMore(p.number, in.asked.over)
 	c.owe(p.number, p.at, p.changes)
 	if in.delivery != nil {
 		c.oweAgreed(p.number, p.at, in.delivery.agreed)

@@ -111,6 +111,10 @@ func (k *card) lines(config *engine.Config, held *heldPast) []berth.Line {
 	}
 	first := r.Parts[0].Variants[0]
 	line.NPE, line.Duration = first.NPE, first.Duration
+	ended, noted := held.over[k.id]
+	if !noted { // by a record that has been dropped
+		ended = k.until
+	}
 	switch {
 	case k.end == Refused || k.end == Expired:
 		line.Reason = berth.Expired
@@ -118,7 +122,7 @@ func (k *card) lines(config *engine.Config, held *heldPast) []berth.Line {
 			line.Reason = k.refusal.Reason
 		}
 		return []berth.Line{line}
-	case k.promise == nil || k.end != "" && (k.promise.Start() >= k.changed || held.idle[k.id]):
+	case k.promise == nil || k.end != "" && (k.promise.Start() >= ended || held.idle[k.id]):
 		return nil // pending, or given back before it began
 	}
 	var lines []berth.Line
@@ -132,10 +136,6 @@ func (k *card) lines(config *engine.Config, held *heldPast) []berth.Line {
 		}
 		if len(k.promise.Allotments) > 1 {
 			of.Part = part + 1
-		}
-		ended, noted := held.over[k.id]
-		if !noted {
-			ended = k.changed
 		}
 		if k.end != "" && ended < a.End {
 			of.ActualEnd = &ended

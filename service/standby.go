@@ -221,9 +221,8 @@ func (h *Host) followShown(rec *journal.Record, decoder *record.Decoder) error {
 }
 
 // unasked are the promises that a server that stands by tells nothing of, since the leader
-// asks their sites about them, by id; true of one that was lost meanwhile, and is placed
-// anew. It is what questions are to the leader. What the leader takes back by itself to place
-// it anew cannot be told from what it refuses, and is told as that.
+// asks their sites about them, by id; true of one that has ended meanwhile, and is placed
+// anew. It is what questions are to the leader.
 type unasked map[string]bool
 
 // begin notes what is asked about where a server begins to follow.
@@ -256,7 +255,7 @@ func (u unasked) told(all []news, in *input) []news {
 			return false
 		case n.card.end == "":
 			return lost || n.card.asking || n.card.promise == nil || slices.Contains(in.asked.asking, n.card.id)
-		case change.Kind(n.what) == change.Failed, change.Kind(n.what) == change.Lost:
+		case slices.Contains(in.asked.asking, n.card.id), change.Kind(n.what) == change.Failed, change.Kind(n.what) == change.Lost: // earlier versions do not list the last two
 			u[n.card.id] = true
 			return true
 		}

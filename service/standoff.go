@@ -103,11 +103,17 @@ func (k *keeper) refusal(r *berth.Reservation, words string) *berth.Refusal {
 	return no
 }
 
+// mayMove reports whether a promise can be given other PEs: what has begun keeps them if it is in use or has several parts, as a
+// running job does.
+func mayMove(r *berth.Reservation) bool {
+	return r.State != berth.Active || !r.CheckedIn && len(r.Allotments) == 1 && !r.Request.IsJob()
+}
+
 // avoid has one promise placed anew, if it still is where it was refused.
 func (h *Host) avoid(k *keeper, w *wish, s *standoff) {
 	now := h.clock()
 	r, live := h.core.engine.Reservation(w.id)
-	if !live || h.questions[w.id] != nil || r.Generation != w.generation || r.State == berth.Active && r.CheckedIn || now < s.rest {
+	if !live || h.questions[w.id] != nil || r.Generation != w.generation || !mayMove(&r) || now < s.rest {
 		return
 	}
 	at := slices.IndexFunc(r.Allotments, func(a berth.Allotment) bool { return a.Resource.Site == k.name && !a.PEs.Empty() })
@@ -158,7 +164,7 @@ func (h *Host) suit(k *keeper) {
 		if !live || h.questions[u.id] != nil {
 			continue
 		}
-		if before.State != berth.Active || !before.CheckedIn {
+		if mayMove(&before) {
 			h.tell(k, engine.Relocate(u.id, u.on.Resource, u.on.PEs))
 		}
 		if after, live := h.core.engine.Reservation(u.id); live && after.Generation == before.Generation {
