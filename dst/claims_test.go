@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/policy"
@@ -112,7 +113,7 @@ func (w *world) learn(c *call) {
 		ID     string
 		Series struct {
 			ID          string
-			Occurrences []struct{ ID string }
+			Occurrences []occurrence
 		}
 		Offers   []struct{ ID string }
 		Array    []struct{ ID string }
@@ -137,6 +138,7 @@ func (w *world) learn(c *call) {
 	switch {
 	case said.Series.ID != "" && c.wants != nil:
 		w.series = append(w.series, said.Series.ID)
+		w.first[said.Series.ID] = said.Series.Occurrences
 		for _, o := range said.Series.Occurrences {
 			if o.ID != "" {
 				made(o.ID)
@@ -169,6 +171,9 @@ func (w *world) root(c *call) *call {
 
 // heard judges the answer to a call about a reservation that was over, as its client had heard, when it was called.
 func (w *world) heard(c *call, wasOver bool) {
+	if of := w.outsider(c); of != "" && c.status < 300 {
+		w.fault("%s %s of %s is answered %d %s, and account %s is no project of theirs", c.path, c.body, c.user, c.status, c.answer, of)
+	}
 	if wasOver && c.status < 300 && c.method != "DELETE" {
 		w.fault("%s %s %s is answered %d %s, and the reservation was over", c.method, c.path, c.body, c.status, c.answer)
 	}
@@ -206,7 +211,7 @@ func (w *world) claims(list []service.Reservation) error {
 		switch {
 		case c.method == "DELETE" || strings.HasSuffix(c.path, "/cancel"):
 			cancelled[c.about] = true
-		case strings.HasSuffix(c.path, "/check-in") || strings.HasSuffix(c.path, "/run"):
+		case strings.HasSuffix(c.path, "/check-in") || strings.HasSuffix(c.path, "/run") || strings.HasSuffix(c.path, "/confirm"): // what is confirmed when it has begun is in use
 			checked[c.about] = true
 		case c.user == "operator" && c.about != "": // who has no such limits
 			raised[c.about] = true
@@ -219,6 +224,9 @@ func (w *world) claims(list []service.Reservation) error {
 	live := 0
 	for i := range list {
 		r := &list[i]
+		if c := w.asker(&r.Request); c != nil && c.account != "" && (r.Request.Account != c.account || r.Request.User != c.user) {
+			return fmt.Errorf("%s of %s is charged to account %q; %s asked for %s", r.ID, r.Request.User, r.Request.Account, c.user, c.body)
+		}
 		n, named := number(r.Request.Name)
 		if !named || n < 1 || n > len(w.calls) || w.calls[n-1].wants == nil {
 			continue
@@ -231,7 +239,7 @@ func (w *world) claims(list []service.Reservation) error {
 			return fmt.Errorf("%s %s by %s has %d reservations, the last one %s; want %d", c.path, c.body, c.user, have[n], r.ID, c.wants.most+most[n])
 		}
 		q := &r.Request
-		if q.User != c.user || q.NoShow != c.wants.noShow || q.Software != c.wants.software || q.Licences != c.wants.licences || q.QOS != c.wants.qos || q.Account != c.wants.account {
+		if q.User != c.user || q.NoShow != c.wants.noShow || q.Software != c.wants.software || q.Licences != c.wants.licences || q.QOS != c.wants.qos || q.Account != w.accountOf(c) {
 			return fmt.Errorf("%s of %s has no_show %d, software %q, %d licences, qos %q and account %q; %s asked for %s", r.ID, q.User, q.NoShow, q.Software, q.Licences, q.QOS, q.Account, c.user, c.body)
 		}
 		if r.State == service.Cancelled && !cancelled[r.ID] && !cancelled[whole(r.ID)] {
@@ -259,6 +267,27 @@ func (w *world) claims(list []service.Reservation) error {
 	return nil
 }
 
+// occurrence is what the first answer about a series says of one of its occurrences.
+type occurrence struct {
+	ID    string
+	Ready time.Time
+}
+
+// apart returns by how much the windows of two occurrences of a series are apart at least; ok is false if the second one was not promised
+// at first: it is asked for again as it was, whatever changes meanwhile. A window that had begun then began later than asked for.
+func (w *world) apart(id string, before, n int) (least berth.Duration, ok bool) {
+	least, first := berth.Duration(3600*(n-before)), w.first[id]
+	switch {
+	case n > len(first):
+		return least, true
+	case first[n-1].ID == "":
+		return 0, false
+	case before == 0:
+		return least, true
+	}
+	return min(least, berth.Duration(first[n-1].Ready.Sub(first[before-1].Ready)/time.Second)), true
+}
+
 // windows returns an error if the windows of two occurrences of a series are nearer together than an hour apiece: they are asked
 // for hourly, and are moved later, all that are to come together. What was asked for when its window had begun has another one.
 func (w *world) windows(list []service.Reservation) error {
@@ -276,7 +305,11 @@ func (w *world) windows(list []service.Reservation) error {
 	for _, id := range slices.Sorted(maps.Keys(of)) {
 		before := 0
 		for _, n := range slices.Sorted(maps.Keys(of[id])) {
-			if was, r := of[id][before], of[id][n]; was != nil && r.Request.Ready.Sub(was.Request.Ready) < berth.Duration(3600*(n-before)) {
+			least, ok := w.apart(id, before, n)
+			if !ok {
+				continue
+			}
+			if was, r := of[id][before], of[id][n]; was != nil && r.Request.Ready.Sub(was.Request.Ready) < least {
 				return fmt.Errorf("occurrence %d of series %s may begin at %d, and number %d at %d", n, id, r.Request.Ready, before, was.Request.Ready)
 			}
 			before = n
@@ -303,7 +336,7 @@ func (w *world) turns() error {
 		case s.Ahead == 0 || list[i].Refused || w.before > 0 && !slices.Contains(w.series, s.ID):
 		case p == nil:
 			return fmt.Errorf("series %s is open and has come nowhere", s.ID)
-		case p.Decided < min(s.Due(ago), p.Last):
+		case p.Decided < min(near(s, ago), p.Last):
 			return fmt.Errorf("series %s has come to occurrence %d, and number %d has been near enough for a minute", s.ID, p.Decided, p.Decided+1)
 		case (p.Last < len(s.Occurrences) || len(p.Skipped) > 0) && !given["/v1/series/"+s.ID+"/cancel"]:
 			return fmt.Errorf("series %s asks for %d of %d occurrences without %v, which no client asked for", s.ID, p.Last, len(s.Occurrences), p.Skipped)
@@ -312,6 +345,16 @@ func (w *world) turns() error {
 		}
 	}
 	return nil
+}
+
+// near returns how many occurrences of an open series begin soon enough to have had their turn.
+func near(s *berth.Series, now berth.Time) (n int) {
+	for i := range s.Occurrences {
+		if s.Occurrences[i].Ready <= now+openAhead {
+			n++
+		}
+	}
+	return n
 }
 
 // raised is how many reservations the operator, who has no such limit, may have added to those of the QOS.
@@ -323,6 +366,9 @@ func (w *world) raised() (n int) {
 	}
 	return n
 }
+
+// openAhead is how many seconds before it begins an occurrence of an open series is asked for.
+const openAhead = 4000
 
 // seriesCall asks for a series, changes all of one, or gives back some of it.
 func (w *world) seriesCall(c *call, id string) {
@@ -342,7 +388,7 @@ func (w *world) seriesCall(c *call, id string) {
 	}
 	times, ahead := 2+rng.IntN(3), ""
 	if c.number%2 == 0 { // the last ones have their turns later
-		times, ahead, c.features = times+2, `"ahead":4000,`, append(c.features, featureOpen)
+		times, ahead, c.features = times+2, fmt.Sprintf(`"ahead":%d,`, openAhead), append(c.features, featureOpen)
 	}
 	c.path, c.wants = "/v1/series", &wants{most: times}
 	held := ""

@@ -19,8 +19,10 @@ type call struct {
 	user         string
 	method, path string
 	body, key    string
-	about        string // the reservation or series that it is about, if it is about one
-	wants        *wants // what it asks for, if it asks for reservations
+	about        string  // the reservation or series that it is about, if it is about one
+	wants        *wants  // what it asks for, if it asks for reservations
+	upkeep       *upkeep // the maintenance that it is about, if it is about any
+	account      string  // that it names
 	features     []string
 	sent         bool
 	first        int64    // when it was sent first, in nanoseconds since 1970
@@ -121,6 +123,7 @@ func (w *world) together(n int) {
 	for range n {
 		c := w.newCall()
 		w.chargeTo(c)
+		w.chargeFlow(c)
 		w.moor(c)
 		w.calls = append(w.calls, c)
 	}
@@ -338,6 +341,9 @@ func (w *world) requestCall(c *call, feature string) {
 	if c.wants.qos == "" && (feature == featureCost || w.plan.has(featureCost) && feature != featureJob && rng.IntN(4) == 0) {
 		c.wants.qos, c.features = gentle, append(c.features, featureCost)
 		fmt.Fprintf(&more, `,"qos":%q`, gentle)
+	}
+	if w.plan.has(featureProject) && c.user != "operator" {
+		c.features = append(c.features, featureProject)
 	}
 	if w.plan.has(featureAhead) && feature != featureJob {
 		c.features = append(c.features, featureAhead)

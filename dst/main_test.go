@@ -138,7 +138,7 @@ func TestLives(t *testing.T) {
 	t.Logf("%d lives of %d events, with %d operations of clients, in %.1f s: %.1f seeds/s, %.0f lives/s, %.0f events/s\n%s",
 		sum.Lives, sum.Events, sum.Operations, passed, float64(*seeds)/passed, float64(sum.Lives)/passed, float64(sum.Events)/passed, table.String())
 	if empty := sum.g.empty(); *seeds >= 100 && len(empty) > 0 {
-		t.Logf("nothing met: %s", strings.Join(empty, ", "))
+		t.Logf("nothing met: %s", cells(empty))
 	}
 }
 

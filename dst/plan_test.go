@@ -41,16 +41,19 @@ var features = []string{
 	featureAhead, featureCost,
 }
 
-// Some features are not drawn like the others: some series are open, and operators and budgets have chances of their own.
+// Some features are not drawn like the others: some series are open, some workflows with budgets name the account, and operators, budgets and
+// projects have chances of their own.
 const (
 	featureOpen        = "open series"
 	featureMaintenance = "maintenance"
 	featureBudget      = "budget"
 	featureSlurm       = "slurm"
+	featureFlowBudget  = "workflow with account"
+	featureProject     = "projects"
 )
 
 // counted are the features of the table.
-var counted = append(slices.Clone(features), featureOpen, featureMaintenance, featureBudget, featureSlurm)
+var counted = append(slices.Clone(features), featureOpen, featureMaintenance, featureBudget, featureSlurm, featureFlowBudget, featureProject)
 
 // What goes wrong. A seed has some of these.
 const (
@@ -137,6 +140,7 @@ func newPlan(rng *rand.Rand) *plan {
 	if rng.IntN(16) == 0 && !p.shared && !p.disk {
 		p.before, p.on[faultUpgrade] = pick(rng, writtenBefore), true
 	}
+	p.on[featureProject] = rng.IntN(4) == 0
 	return p
 }
 
@@ -161,11 +165,11 @@ func (g *ledger) add(l *life) {
 }
 
 // empty returns the cells that nothing has filled.
-func (g *ledger) empty() (cells []string) {
+func (g *ledger) empty() (cells [][2]string) {
 	for _, fault := range befalling {
 		for _, feature := range counted {
-			if g.cells[[2]string{feature, fault}] == 0 {
-				cells = append(cells, fault+" × "+feature)
+			if at := [2]string{feature, fault}; g.cells[at] == 0 {
+				cells = append(cells, at)
 			}
 		}
 	}

@@ -27,6 +27,8 @@ type plant struct {
 	swallows func(p *port, want *site.Reservation) (site.Outcome, bool)
 	// config is what the service is configured as instead.
 	config func(c engine.Config) engine.Config
+	// members are those of projects instead.
+	members func(p service.Projects, life int) service.Projects
 	// blind has a server that is cut off from the journal go on as if it led.
 	blind bool
 	// told is what sends notices.
@@ -75,6 +77,13 @@ func (f *plant) configured(c engine.Config) engine.Config {
 		return c
 	}
 	return f.config(c)
+}
+
+func (f *plant) projects(p service.Projects, life int) service.Projects {
+	if f.members == nil {
+		return p
+	}
+	return f.members(p, life)
 }
 
 func (f *plant) leads(of func() error) func() error {

@@ -17,6 +17,14 @@ import (
 // plantedBudgets are faults of budgets.
 var plantedBudgets = []plantedFault{
 	{about: "a budget is not asked for by a request", seed: 4, needs: []string{featureBudget}, says: "budget is", plant: func() *plant { return unlimited(charging("/v1/requests", "")) }},
+	{about: "a budget is not asked for by a hold", seed: 4, needs: []string{featureBudget, featureHold}, says: "budget is", plant: func() *plant { return unlimited(charging("/v1/requests", `"hold"`)) }},
+	{about: "a budget is not asked for by an array", seed: 18, needs: []string{featureBudget, featureArray}, says: "budget is", plant: func() *plant { return unlimited(charging("/v1/requests", `"array"`)) }},
+	{about: "a budget is not asked for by an extension", seed: 184, needs: []string{featureBudget, featureExtend}, says: "budget is", plant: func() *plant {
+		return unlimited(func(r *http.Request, _ []byte) bool { return strings.HasSuffix(r.URL.Path, "/extend") })
+	}},
+	{about: "a budget is not asked for by a modification", seed: 407, needs: []string{featureBudget, featureModify}, says: "budget is", plant: func() *plant {
+		return unlimited(func(r *http.Request, _ []byte) bool { return r.Method == http.MethodPatch })
+	}},
 	{about: "the budget of a month is not asked for", seed: 25, needs: []string{featureBudget}, says: "in month", plant: func() *plant {
 		return &plant{config: func(c engine.Config) engine.Config {
 			c.Limits = slices.Clone(c.Limits)
@@ -28,7 +36,7 @@ var plantedBudgets = []plantedFault{
 			return c
 		}}
 	}},
-	{about: "what is given back stays charged", seed: 32, needs: []string{featureBudget, featureCancel}, says: "is charged", plant: func() *plant {
+	{about: "what is given back stays charged", seed: 63, needs: []string{featureBudget, featureCancel}, says: "is charged", plant: func() *plant {
 		return chargesMore(func(r *http.Request) bool {
 			return r.Method == http.MethodDelete && strings.HasPrefix(r.URL.Path, "/v1/reservations/")
 		})

@@ -25,6 +25,7 @@ type port struct {
 	kind   string // of its adapter
 	unit   site.Unit
 	cores  berth.Count // of each node
+	late   bool        // its promises get their PEs when they begin, and what is to come is out of use from then on
 	layout *site.Layout
 	nodes  []string
 	every  time.Duration
@@ -41,7 +42,7 @@ func (w *world) port(name string, d site.Description, unit site.Unit, binding be
 		w.t.Fatal(err)
 	}
 	w.config.Sites = append(w.config.Sites, s)
-	p := &port{name: name, kind: "fake", cores: d.Nodes[0].Cores, unit: unit, layout: layout, every: every + time.Duration(7+10*len(w.ports))*time.Millisecond}
+	p := &port{name: name, kind: "fake", cores: d.Nodes[0].Cores, unit: unit, late: binding == berth.Late, layout: layout, every: every + time.Duration(7+10*len(w.ports))*time.Millisecond}
 	for _, n := range d.Nodes {
 		p.nodes = append(p.nodes, n.Name)
 	}
@@ -180,15 +181,20 @@ func (p *port) inLine(state *site.State, promised []service.Reservation, outbox 
 	}
 	for i := range promised {
 		r := &promised[i]
-		if r.State.Over() || r.State == service.Pending || r.Request.IsJob() { // jobs are the business of the site
+		if r.State.Over() || r.State == service.Pending {
+			continue
+		}
+		if r.Request.IsJob() { // jobs are the business of the site, but for one in which a task was to run
+			for _, m := range r.Sites {
+				delete(there, string(m.Name))
+			}
 			continue
 		}
 		var npe berth.Count
 		var start, end berth.Time
 		for _, a := range r.Allotments {
-			start, end = a.Start, max(end, a.End)
-			if a.Resource.Site == p.name {
-				npe += a.NPE
+			if a.Resource.Site == p.name { // parts at other sites may be longer
+				start, end, npe = a.Start, max(end, a.End), npe+a.NPE
 			}
 		}
 		if npe == 0 {

@@ -41,6 +41,7 @@ type world struct {
 	driver   *rand.Rand   // of what happens when
 	reads    *rand.Rand   // of what clients look at
 	accounts *rand.Rand   // of what is charged to an account
+	flowing  *rand.Rand   // of workflows that are
 	moors    *rand.Rand   // of what goes to the site with Slurm
 	settings *rand.Rand   // of what is configured otherwise
 	config   engine.Config
@@ -60,14 +61,17 @@ type world struct {
 	offered map[string]*call // by offer
 	made    map[string]*call // by reservation
 	series  []string
+	first   map[string][]occurrence // of series, as they were promised at first
 	flows   []string
 	tasked  []string // reservations in which something is to run
 	watcher *watcher
 	hearing []*receiver
 	looked  []*look          // in the order in which they were asked
+	upkept  []*upkeepLook    // likewise, when sites were in line
 	before  uint64           // the last record of an earlier version; 0 if there is none
 	group   int              // the first of the last group of calls
 	debits  map[string]debit // by reservation, when they were looked at last
+	settled tab
 
 	trace  []string // what happened, a line each
 	ledger *ledger
@@ -306,12 +310,13 @@ func (w *world) now() berth.Time { return berth.Time(time.Now().Unix()) }
 // draws opens the sources of the seed.
 func (w *world) draws() {
 	w.driver, w.reads, w.accounts, w.moors, w.settings = w.draw("driver"), w.draw("reads"), w.draw("accounts"), w.draw("moors"), w.draw("settings")
+	w.flowing = w.draw("flowing")
 }
 
 // newWorld draws what a seed is about.
 func newWorld(t *testing.T, seed uint64, keys *keyring, p *plant, l *ledger) *world {
 	t.Helper()
-	w := &world{t: t, seed: seed, keys: keys, plant: p, ledger: l, offered: map[string]*call{}, made: map[string]*call{}, hearing: newReceivers()}
+	w := &world{t: t, seed: seed, keys: keys, plant: p, ledger: l, offered: map[string]*call{}, made: map[string]*call{}, first: map[string][]occurrence{}, hearing: newReceivers()}
 	w.plan = planOf(seed)
 	w.plan.leave(p.less)
 	if p.from != "" {
@@ -401,8 +406,8 @@ func (w *world) begin(last bool) error {
 		leads = w.plant.leads(s.leads)
 	}
 	l.host, err = service.Open(context.Background(), service.Options{
-		Leads:  leads,
-		Config: w.plant.configured(w.config), Journal: paced(l, w.plant.journal(store)), Version: "test", SnapshotEvery: w.plan.snapshotEvery, Keep: w.plan.keep,
+		Leads:    leads,
+		Projects: w.projects(), Config: w.plant.configured(w.config), Journal: paced(l, w.plant.journal(store)), Version: "test", SnapshotEvery: w.plan.snapshotEvery, Keep: w.plan.keep,
 		Managers: managers, Log: slog.New(&listening{l}),
 		Clock: w.clock, Monotonic: func() time.Duration { return time.Since(began) }, Uptime: func() (string, time.Duration) { return "", 0 },
 	})
