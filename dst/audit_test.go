@@ -137,30 +137,12 @@ func (w *world) sameState(ctx context.Context, store journal.Store) error {
 	return nil
 }
 
-// untilOutages has what runs when an outage is announced that takes its PEs later end when that begins: it runs until then.
-func (w *world) untilOutages(lines []berth.Line) {
-	for i := range lines {
-		o := &lines[i]
-		if o.Kind != berth.KindOutage || o.Start == nil || *o.Start <= w.now() {
-			continue
-		}
-		for k := range lines {
-			l := &lines[k]
-			if l.Kind != berth.KindOutage && l.Accepted && l.ActualEnd == nil && l.Site == o.Site && l.Pool == o.Pool && *l.Start <= o.Arrival && *o.Start < *l.End && l.PEs.Overlap(o.PEs) > 0 {
-				end := *o.Start
-				l.ActualEnd = &end
-			}
-		}
-	}
-}
-
 // valid has the validator judge the schedule that the journal tells.
 func (w *world) valid(ctx context.Context, store journal.Store) error {
 	lines, err := service.Schedule(ctx, store)
 	if err != nil {
 		return fmt.Errorf("the schedule: %w", err)
 	}
-	w.untilOutages(lines)
 	var file bytes.Buffer
 	encoder := json.NewEncoder(&file)
 	for i := range lines {

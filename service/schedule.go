@@ -17,7 +17,7 @@ import (
 // in the order of arrival: everything that was refused, and everything that
 // holds or has held PEs, where it was in the end, with the PEs that it had at each time. What
 // was given back before it began is left out. What was out of use when has lines of its own. What
-// was extended has the deadline that it has by that.
+// was extended has the deadline that it has by that. What runs loses the PEs of an announced outage when that begins.
 // Cost: the whole journal, from the oldest state that it keeps.
 func Schedule(ctx context.Context, store journal.Store) ([]berth.Line, error) {
 	var core *Core
@@ -32,6 +32,7 @@ func Schedule(ctx context.Context, store journal.Store) ([]berth.Line, error) {
 	if err != nil || core == nil {
 		return nil, err
 	}
+	held.expect(core)
 	var lines []berth.Line
 	core.cards.Scan(func(k *card) bool {
 		lines = append(lines, k.lines(&core.config, held)...)
@@ -136,6 +137,9 @@ func (k *card) lines(config *engine.Config, held *heldPast) []berth.Line {
 		}
 		if len(k.promise.Allotments) > 1 {
 			of.Part = part + 1
+		}
+		if fails, is := held.fails[k.id]; is && fails < a.End {
+			of.ActualEnd = &fails
 		}
 		if k.end != "" && ended < a.End {
 			of.ActualEnd = &ended

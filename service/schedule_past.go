@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -24,6 +25,7 @@ type heldPast struct {
 	by      map[string][]held // by reservation, by part
 	start   map[string]berth.Time
 	idle    map[string]bool       // by reservation: it has not begun
+	fails   map[string]berth.Time // by reservation: when an announced outage will end it
 	over    map[string]berth.Time // when it gave its PEs back, which may have been noticed later
 	now     berth.Time            // of the last change
 	outages []berth.Line
@@ -32,7 +34,7 @@ type heldPast struct {
 
 // newHeldPast begins where a core is, which may be nil.
 func newHeldPast(core *Core) *heldPast {
-	h := &heldPast{by: map[string][]held{}, start: map[string]berth.Time{}, idle: map[string]bool{}, over: map[string]berth.Time{}, cause: map[berth.ResourceID]string{}}
+	h := &heldPast{by: map[string][]held{}, start: map[string]berth.Time{}, idle: map[string]bool{}, over: map[string]berth.Time{}, fails: map[string]berth.Time{}, cause: map[berth.ResourceID]string{}}
 	if core == nil {
 		return h
 	}
@@ -148,10 +150,7 @@ func (h *heldPast) resized(id string, part int, now berth.Time, to *berth.Allotm
 	}
 	of := &h.by[id][part]
 	next := berth.Stretch{From: max(h.start[id], now), NPE: to.NPE, PEs: to.PEs}
-	npe, pes := of.npe, of.pes
-	if last := len(of.stretches) - 1; last >= 0 {
-		npe, pes = of.stretches[last].NPE, of.stretches[last].PEs
-	}
+	npe, pes := of.last()
 	lost := pes.Minus(next.PEs)
 	if next.NPE < npe || !lost.Empty() {
 		next.Cause = h.taker(to.Resource, lost)
@@ -227,8 +226,72 @@ func (h *heldPast) tell(line *berth.Line, id string, part int) {
 	}
 }
 
-// told returns the lines of the outages: those that have begun, and those for which a promise has given up PEs.
-func (h *heldPast) told() []berth.Line {
+// expect notes what announced outages will do to what runs when they begin, as far as is known: they take their PEs from what
+// outlives that (see engine.Down), and end everything else.
+func (h *heldPast) expect(core *Core) {
+	var announced []*berth.Line
+	for i := range h.outages {
+		if o := &h.outages[i]; *o.Start > h.now && o.ActualEnd == nil {
+			announced = append(announced, o)
+		}
+	}
+	if len(announced) == 0 {
+		return
+	}
+	slices.SortStableFunc(announced, func(a, b *berth.Line) int { return cmp.Compare(*a.Start, *b.Start) })
+	managed := map[string]bool{}
+	for i := range core.config.Sites {
+		managed[core.config.Sites[i].Name] = core.config.Sites[i].Managed
+	}
+	var others []*card // that fail
+	core.cards.Scan(func(k *card) bool {
+		switch {
+		case k.promise == nil || k.end != "" || k.promise.State != berth.Active || len(h.by[k.id]) != len(k.promise.Allotments):
+		case !k.request.IsJob() && len(k.promise.Allotments) == 1 && managed[k.promise.Allotments[0].Resource.Site]:
+			h.takeLater(k, announced)
+		default:
+			others = append(others, k)
+		}
+		return true
+	})
+	told := h.causes()
+	for _, k := range others {
+		for part := range k.promise.Allotments {
+			_, pes := h.by[k.id][part].last()
+			for _, o := range announced {
+				if took, is := h.fails[k.id]; told[o.ID] && takes(o, &k.promise.Allotments[part], pes) && (!is || *o.Start < took) {
+					h.fails[k.id] = *o.Start
+				}
+			}
+		}
+	}
+}
+
+// takeLater has announced outages take PEs of what runs when they begin.
+func (h *heldPast) takeLater(k *card, announced []*berth.Line) {
+	of := &h.by[k.id][0]
+	for _, o := range announced {
+		if npe, pes := of.last(); takes(o, &k.promise.Allotments[0], pes) {
+			of.stretches = append(of.stretches, berth.Stretch{From: *o.Start, NPE: npe - pes.Overlap(o.PEs), PEs: pes.Minus(o.PEs), Cause: o.ID})
+		}
+	}
+}
+
+// takes reports whether an outage takes some PEs of what is somewhere before that ends.
+func takes(o *berth.Line, at *berth.Allotment, pes berth.PESet) bool {
+	return o.Site == at.Resource.Site && o.Pool == at.Resource.Name && *o.Start < at.End && pes.Overlap(o.PEs) > 0
+}
+
+// last returns the PEs that a part has in the end.
+func (of *held) last() (berth.Count, berth.PESet) {
+	if last := len(of.stretches) - 1; last >= 0 {
+		return of.stretches[last].NPE, of.stretches[last].PEs
+	}
+	return of.npe, of.pes
+}
+
+// causes are the outages that took or will take PEs of promises.
+func (h *heldPast) causes() map[string]bool {
 	causes := map[string]bool{}
 	for _, parts := range h.by {
 		for i := range parts {
@@ -237,5 +300,11 @@ func (h *heldPast) told() []berth.Line {
 			}
 		}
 	}
+	return causes
+}
+
+// told returns the lines of the outages: those that have begun, and those for which a promise has given up PEs.
+func (h *heldPast) told() []berth.Line {
+	causes := h.causes()
 	return berth.DisjointOutages(slices.DeleteFunc(h.outages, func(o berth.Line) bool { return *o.Start > h.now && !causes[o.ID] }))
 }

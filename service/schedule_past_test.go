@@ -122,3 +122,47 @@ func TestScheduleTellsOfAnnouncedOutagesOnce(t *testing.T) {
 		}
 	})
 }
+
+// What runs when an outage is announced has its PEs until that begins: then they are taken from what outlives that, and end what does not.
+// So it is told before, as promises that have not begun have given up their PEs already.
+func TestScheduleTellsWhatAnnouncedOutagesWillTake(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		w.pass(1)
+		w.reserve("running", 2, 0, 3600)
+		parts := berth.Rigid("parts", 0, w.now(), w.now()+3600, 1, 3600)
+		parts.Parts = append(parts.Parts, parts.Parts[0])
+		submit(t, w.host, ann, parts)
+		w.pass(30)
+		w.reserve("later", 4, 4000, 600)
+		begins := w.now() + 1000
+		m := service.Maintenance{Name: "m", Site: "harbour", Nodes: []string{"n2", "n3"}, Times: []berth.Interval{{Start: begins, End: begins + 9000}}}
+		if _, _, err := w.host.AddMaintenance(t.Context(), root, m, false); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(10)
+		for _, begun := range []bool{false, true} {
+			lines, err := service.Schedule(t.Context(), w.store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var file bytes.Buffer
+			taken, ended := false, 0
+			for i := range lines {
+				l := &lines[i]
+				if err := json.NewEncoder(&file).Encode(l); err != nil {
+					t.Fatal(err)
+				}
+				s := l.Stretches
+				taken = taken || l.ID == "running" && len(s) == 1 && s[0].From == begins && (s[0].NPE == 1 || begun && s[0].NPE == 2) && s[0].PEs.Count() == s[0].NPE // when it begins, that of parts is free
+				if l.ID == "parts" && l.ActualEnd != nil && *l.ActualEnd == begins {
+					ended++
+				}
+			}
+			report, err := check.File(bytes.NewReader(file.Bytes()), "journal", check.Against(w.options.Config.Sites, 0))
+			if err != nil || !report.Valid() || !taken || ended != 2 {
+				t.Errorf("begun: %t; taken: %t, %d ended, %+v, %v:\n%s", begun, taken, ended, report, err, file.String())
+			}
+			w.pass(1000)
+		}
+	})
+}
