@@ -210,7 +210,9 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	}
 }
 
-func allPlanted() []plantedFault { return slices.Concat(planted, plantedBudgets, plantedUpkeep) }
+func allPlanted() []plantedFault {
+	return slices.Concat(planted, plantedBudgets, plantedUpkeep, plantedTold)
+}
 
 // The document lists the planted faults with their seeds.
 func TestDocumentListsPlantedFaults(t *testing.T) {

@@ -26,6 +26,7 @@ type receiver struct {
 	came   map[string][]uint64               // numbers of what came for the first time, in that order, by reservation
 	kinds  map[string]map[notice.Kind]uint64 // by reservation
 	before map[uint64]bool
+	others []string // what came about reservations of other users
 }
 
 // newReceivers returns those that there are: two of one user, and one that hangs of another.
@@ -136,6 +137,9 @@ func (r *receiver) take(o *service.Owed) {
 	if !is || r.before[o.Number] {
 		return
 	}
+	if about.Request.User != r.user {
+		r.others = append(r.others, fmt.Sprintf("%s, and is of %s", about.ID, about.Request.User))
+	}
 	r.before[o.Number] = true
 	r.came[about.ID] = append(r.came[about.ID], o.Number)
 	if r.kinds[about.ID] == nil {
@@ -177,6 +181,9 @@ func (r *receiver) check(list []service.Reservation, hanging bool) error {
 		if !slices.ContainsFunc(told[of.State], func(k notice.Kind) bool { return r.kinds[of.ID][k] > 0 }) {
 			return fmt.Errorf("%s is %s, and its user was told %v by receiver %s", of.ID, of.State, r.kinds[of.ID], r.id)
 		}
+	}
+	if len(r.others) > 0 {
+		return fmt.Errorf("receiver %s of %s is told of %s", r.id, r.user, r.others[0])
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.came)) {
 		if numbers := r.came[id]; !slices.IsSorted(numbers) {
