@@ -655,11 +655,10 @@ type waiter struct {
 	done   func(error)
 }
 
-// after calls done once a record is durable, at once if it is.
+// after calls done once a record is durable, at once if it is. Records that errors wait for do not come in order.
 func (b *barrier) after(number uint64, done func(error)) {
 	b.mu.Lock()
 	if b.failed == nil && number > b.number {
-		// Who waits for an error does not ask in turn.
 		at, _ := slices.BinarySearchFunc(b.waiting, number+1, func(w waiter, n uint64) int { return cmp.Compare(w.number, n) })
 		b.waiting = slices.Insert(b.waiting, at, waiter{number, done})
 		b.mu.Unlock()

@@ -226,7 +226,7 @@ func (h *heldPast) tell(line *berth.Line, id string, part int) {
 	}
 }
 
-// expect notes what announced outages will do to what runs when they begin, as far as is known: they take their PEs from what
+// expect notes what announced outages will do to what runs when they begin: they take their PEs from what
 // outlives that (see engine.Down), and end everything else.
 func (h *heldPast) expect(core *Core) {
 	var announced []*berth.Line
