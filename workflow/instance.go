@@ -45,7 +45,7 @@ type Problem struct {
 // Room is memory for what instances know of a calendar, which one uses after another: with ten thousand
 // bookings a fifth of what planning allocates.
 type Room struct {
-	steps   steps   // what is free from now on, as far as it is known
+	steps   steps   // what is free from now on, up to when it is known
 	profile profile // what is free under the plan being made
 }
 
@@ -80,7 +80,7 @@ func (e Epsilon) divisor(q berth.Count, n int) float64 {
 
 // Instance is a problem made ready for planning. It remembers what several
 // planners, deadlines and probes have in common: allocations, orders, and the
-// starts of CPA's own schedules. It reads the calendar as far as plans reach, so the calendar must not
+// starts of CPA's own schedules. It reads the calendar while it plans, no further than it needs, so the calendar must not
 // change as long as the instance is used. It is not safe for concurrent use.
 type Instance struct {
 	problem Problem
@@ -181,7 +181,7 @@ func (in *Instance) know(until berth.Time) {
 }
 
 // firstLook returns up to when the calendar is read for a planner that has no deadline, before it needs to
-// know more: twice as far as no plan can end before.
+// know more: up to twice the shortest time that a plan may take.
 func firstLook(now, bound berth.Time) berth.Time {
 	return now.Add(2 * max(bound.Sub(now), 1))
 }

@@ -212,7 +212,7 @@ func (g *GridInstance) wait(i int32, site int) berth.Duration {
 
 // GridInstance is a grid made ready for planning: an instance for each site, with the times there, and
 // the reference cluster. It remembers what several deadlines have in common, and reads the calendars
-// as far as plans reach, so they must not change as long as it is used. It is not safe for concurrent use.
+// while it plans, no further than it needs, so they must not change as long as it is used. It is not safe for concurrent use.
 type GridInstance struct {
 	now       berth.Time
 	w         *Workflow
