@@ -48,30 +48,32 @@ type shared struct {
 	of share // of one holder
 }
 
-// Records returns the steps of both, with times and free PEs alone.
+// Records returns the steps of both, with times and free PEs alone. It reads no more of the calendar than is asked for.
 func (c shared) Records() iter.Seq[calendar.Record] {
 	return func(yield func(calendar.Record) bool) {
-		records, steps := slices.Collect(c.late.Records()), slices.Collect(c.of.steps.Steps(-berth.Forever))
-		now, free, used := -berth.Forever, c.Size(), berth.Count(0)
-		for i, k := 0, 0; ; {
-			if !yield(calendar.Record{Time: now, Free: max(0, min(free, c.of.most-used))}) {
+		steps, free, used := slices.Collect(c.of.steps.Steps(-berth.Forever)), c.Size(), berth.Count(0)
+		tell := func(at berth.Time) bool {
+			for len(steps) > 0 && steps[0].At <= at {
+				used, steps = steps[0].NPE, steps[1:]
+			}
+			return yield(calendar.Record{Time: at, Free: max(0, min(free, c.of.most-used))})
+		}
+		if !tell(-berth.Forever) {
+			return
+		}
+		for r := range c.late.Records() {
+			for len(steps) > 0 && steps[0].At < r.Time {
+				if !tell(steps[0].At) {
+					return
+				}
+			}
+			if free = r.Free; !tell(r.Time) {
 				return
 			}
-			next := berth.Forever
-			if i < len(records) {
-				next = records[i].Time
-			}
-			if k < len(steps) {
-				next = min(next, steps[k].At)
-			}
-			if next == berth.Forever {
+		}
+		for len(steps) > 0 {
+			if !tell(steps[0].At) {
 				return
-			}
-			for now = next; i < len(records) && records[i].Time == now; i++ {
-				free = records[i].Free
-			}
-			for ; k < len(steps) && steps[k].At == now; k++ {
-				used = steps[k].NPE
 			}
 		}
 	}
