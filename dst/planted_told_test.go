@@ -31,7 +31,7 @@ var plantedTold = []plantedFault{
 		return &plant{config: func(c engine.Config) engine.Config {
 			c.Limits = slices.Clone(c.Limits)
 			for i := range c.Limits {
-				if c.Limits[i].Name == policy.LimitActive && c.Limits[i].Scope.QOS == capped {
+				if c.Limits[i].Name == policy.LimitActive && c.Limits[i].QOS == capped {
 					c.Limits[i].Value++
 				}
 			}
