@@ -52,7 +52,7 @@ func TestPlansReadOnUntilTheyEnd(t *testing.T) {
 	}
 }
 
-// The same over several sites, of which some are free much later than others.
+// Plans over several sites do not depend on it either; some sites are free much later than others.
 func TestGridsReadOnUntilTheyEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		grid := drawGrid(t)

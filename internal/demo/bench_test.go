@@ -142,7 +142,7 @@ func paint(t *testing.T, b *browser.Browser, d *demo.Demo, slow bool) (*browser.
 	return p, took
 }
 
-// tell prints where the time of so many moves goes, by function and by kind of work.
+// tell prints how the CPU time of a number of moves divides among functions and kinds of work.
 func tell(t *testing.T, p *browser.Page, kind string, moves int, run func()) {
 	t.Helper()
 	list := func(what string, shares []browser.Share) {
@@ -222,7 +222,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// crowdedDemo starts a demonstration whose picture has so many bars.
+// crowdedDemo starts a demonstration with the given number of bars in its picture.
 func crowdedDemo(t *testing.T, bars int) *demo.Demo {
 	t.Helper()
 	d, err := demo.Start(t.Context(), demo.Options{Folder: t.TempDir(), Listen: "127.0.0.1:0", Seed: 1, Instead: func(h *service.Host) api.Service {
