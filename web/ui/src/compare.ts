@@ -33,6 +33,9 @@ export const usual: Form = {
 /** valuesOf divides values as berth lab does: at semicolons if there is one, else at commas. */
 export const valuesOf = (text: string) => text.split(text.includes(';') ? ';' : ',').map((v) => v.trim()).filter((v) => v !== '');
 
+/** inFields says what berth lab says of its flags with the names of the fields that they come from. */
+export const inFields = (said: string, labels: Partial<Record<string, string>>) => said.replace(/--([a-z-]+)/g, (flag, name: string) => labels[name] ?? flag);
+
 /** over is whether nothing more comes of a comparison. */
 export const over = (c: Comparison) => c.state === 'done' || c.state === 'failed' || c.state === 'cancelled';
 

@@ -1,5 +1,5 @@
 import { Button, Group, Text } from '@mantine/core';
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { aheadOfUTC, hour, length, ticks, time } from './clock.js';
 import { type Rows } from './api.js';
 import { fills, ground, pixel, type Theme } from './palette.js';
@@ -112,6 +112,16 @@ function short(a: string, b: string): string {
 
 const noLanes: Lane[] = [];
 
+/** RowsHead stands above rows without names of their own. */
+const RowsHead = memo(function RowsHead({ tall, said, onBegin }: { tall: boolean; said: string; onBegin: (pe: number | null) => void }) {
+  return (
+    <Group justify="space-between" gap="xs">
+      <Text size="xs" c="dimmed">{said}</Text>
+      <Button size="compact-xs" variant="default" onClick={() => onBegin(tall ? null : 0)}>{tall ? 'All rows' : 'Taller rows'}</Button>
+    </Group>
+  );
+});
+
 export function Gantt(props: GanttProps) {
   const { picture, rows, pes, zone, theme, mask, selected } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -145,11 +155,16 @@ export function Gantt(props: GanttProps) {
   const rowHeight = tall ? 14 : Math.min(20, Math.max(520 / shownPEs, shownPEs <= 90 ? 6 : 0));
   const full = Math.max(24, Math.round(shownPEs * rowHeight));
   const height = Math.min(full, 560);
+  const foot = extra > 0 && extra * rowHeight < 14 ? 14 - extra * rowHeight : 0; // what the words below take of the last row
+  const labels = useMemo(() => names(rows, pes, rowHeight, foot > 0 ? 10 + foot : 10), [rows, pes, rowHeight, foot]);
   const lanes = props.lanes ?? noLanes;
   const roof = axis + lanes.length * laneHeight; // above the strip
   const plot = Math.max(1, width - side);
   const top = Math.max(0, Math.min(props.begin ?? 0, shownPEs - height / rowHeight));
   const setTop = (pe: number) => props.onBegin(pe);
+  const onBegin = useRef(props.onBegin);
+  onBegin.current = props.onBegin;
+  const begin = useCallback((pe: number | null) => onBegin.current(pe), []);
   const shownPort: Port = useMemo(
     () => aligned({ width: plot, height, from: props.from, perPixel: (props.to - props.from) / plot, top, rowHeight, theme, mask }),
     [plot, height, props.from, props.to, top, rowHeight, theme, mask],
@@ -157,6 +172,7 @@ export function Gantt(props: GanttProps) {
   const port = shownPort;
   const from = port.from; // what is drawn, half a pixel from what is asked for
   const to = port.from + plot * port.perPixel;
+  const marks = useMemo(() => ticks(from - port.perPixel, to + port.perPixel, port.perPixel * 84, zone), [from, to, port.perPixel, zone]);
   const index = useMemo(() => {
     if (!picture || selected < 0) return -1;
     return picture.number.indexOf(selected);
@@ -184,13 +200,13 @@ export function Gantt(props: GanttProps) {
     else [x0, x1] = pan(picture, port, out, by);
     const free = pixel(ground[theme], ground[theme], 1);
     const line = pixel(fills[theme].outage, ground[theme], 0.13);
-    for (const t of ticks(from - port.perPixel, to + port.perPixel, shownPort.perPixel * 84, zone)) { // behind the bars
+    for (const t of marks) { // behind the bars
       const x = Math.round((t.at - from) / port.perPixel);
       if (x >= x0 && x < x1) for (let y = 0; y < port.height; y++) if (out[y * port.width + x] === free) out[y * port.width + x] = line;
     }
     context.putImageData(image, 0, 0);
     drawn.current = { port, picture, zone, image, out };
-  }, [picture, shownPort, width, zone, theme, paper]);
+  }, [picture, shownPort, marks, width, zone, theme, paper]);
 
   useLayoutEffect(() => {
     if (width === 0) return;
@@ -217,7 +233,8 @@ export function Gantt(props: GanttProps) {
     const nowRoom = c.measureText(nowLabel).width;
     const nowX = Math.round(xOf(props.now)) + 0.5;
     const nowAt = nowX > side && nowX < w ? Math.min(Math.max(nowX - nowRoom / 2, side), w - nowRoom - 2) : Infinity;
-    for (const t of ticks(from, to, port.perPixel * 84, zone)) {
+    for (const t of marks) {
+      if (t.at < from || t.at >= to) continue;
       const x = Math.round(xOf(t.at)) + 0.5;
       c.strokeStyle = soft;
       c.lineWidth = t.strong ? 2 : 1;
@@ -265,25 +282,21 @@ export function Gantt(props: GanttProps) {
     }
     if (picture) {
       const steps: { x0: number; x1: number; y: number }[] = []; // one for each stretch of as many free PEs
-      for (let i = 0; i < picture.width; i++) {
-        const x0 = xOf(picture.t0 + i * picture.step);
-        const x1 = xOf(picture.t0 + (i + 1) * picture.step);
-        if (x1 < side || x0 > w) continue;
+      const first = Math.max(0, Math.floor((from - picture.t0) / picture.step) - 1);
+      const behind = Math.min(picture.width, Math.ceil((to - picture.t0) / picture.step) + 1);
+      for (let i = first; i < behind; i++) {
         const y = base - (picture.free[i]! / Math.max(1, pes)) * tall2;
+        const x1 = xOf(picture.t0 + (i + 1) * picture.step);
         const last = steps[steps.length - 1];
         if (last && last.y === y) last.x1 = x1;
-        else steps.push({ x0, x1, y });
+        else steps.push({ x0: last ? last.x1 : xOf(picture.t0 + i * picture.step), x1, y });
       }
-      c.fillStyle = theme === 'dark' ? 'rgba(47,134,201,0.25)' : 'rgba(61,143,209,0.18)';
-      c.beginPath();
-      c.moveTo(steps[0]?.x0 ?? side, base);
+      c.fillStyle = theme === 'dark' ? 'rgba(47,134,201,0.25)' : 'rgba(61,143,209,0.18)'; // without a GPU one area with so many corners takes longer than all bars
       for (const s of steps) {
-        c.lineTo(s.x0, s.y);
-        c.lineTo(s.x1, s.y);
+        const x0 = Math.round(s.x0);
+        if (s.y < base) c.fillRect(x0, s.y, Math.round(s.x1) - x0, base - s.y);
       }
-      c.lineTo(steps[steps.length - 1]?.x1 ?? side, base);
-      c.fill();
-      c.fillStyle = fills[theme].promise; // without a GPU a stroke with so many corners takes longer than all bars
+      c.fillStyle = fills[theme].promise; // and so does a stroke
       const half = 0.625;
       let before = base;
       for (const s of steps) {
@@ -420,8 +433,7 @@ export function Gantt(props: GanttProps) {
     c.rect(0, roof + stripHeight, side - 4, height);
     c.clip();
     c.font = '12px system-ui, sans-serif';
-    const foot = extra > 0 && extra * rowHeight < 14 ? 14 - extra * rowHeight : 0; // what the words below take of the last row
-    for (const n of names(rows, pes, rowHeight, foot > 0 ? 10 + foot : 10)) {
+    for (const n of labels) {
       const y0 = roof + stripHeight + (n.from - top) * rowHeight;
       const y1 = roof + stripHeight + (n.to - top) * rowHeight;
       if (y1 < roof + stripHeight || y0 > h) continue;
@@ -435,7 +447,7 @@ export function Gantt(props: GanttProps) {
     }
     if (extra > 0) c.fillText(text.unplaced, 8, roof + stripHeight + (pes - top + extra / 2) * rowHeight - foot / 2);
     c.restore();
-  }, [picture, port, width, hover, index, props.now, zone, rows, drag, extra, props.ghosts, props.ready, props.deadline, lanes, roof, start, paper]);
+  }, [picture, port, marks, labels, foot, width, hover, index, props.now, zone, drag, extra, props.ghosts, props.ready, props.deadline, lanes, roof, start, paper]);
 
   // What has the focus is said, but not each of several that are passed quickly.
   useEffect(() => {
@@ -538,12 +550,7 @@ export function Gantt(props: GanttProps) {
 
   return (
     <>
-    {(tall || rowHeight < 6) && (
-      <Group justify="space-between" gap="xs">
-        <Text size="xs" c="dimmed">{full > height ? `PEs ${Math.ceil(top)} to ${Math.min(pes, Math.floor(top + height / rowHeight)) - 1} of ${pes}; the wheel scrolls.` : 'Rows are thinner than their names: a name is that of several.'}</Text>
-        <Button size="compact-xs" variant="default" onClick={() => props.onBegin(tall ? null : 0)}>{tall ? 'All rows' : 'Taller rows'}</Button>
-      </Group>
-    )}
+    {(tall || rowHeight < 6) && <RowsHead tall={tall} said={full > height ? `PEs ${Math.ceil(top)} to ${Math.min(pes, Math.floor(top + height / rowHeight)) - 1} of ${pes}; the wheel scrolls.` : 'Rows are thinner than their names: a name is that of several.'} onBegin={begin} />}
     <div className="gantt" ref={box} style={{ height: roof + stripHeight + height }}>
       <canvas ref={pixels} aria-hidden="true" style={{ left: side, top: roof + stripHeight, width: plot, height }} className={props.stale ? 'stale' : undefined} />
       <canvas

@@ -147,11 +147,13 @@ export function useLive(onEnded: () => void) {
   return { sites, live, stale, failure, look, clock };
 }
 
+const heading = <Title order={1} size="h3">{text.title}</Title>;
+
 export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; onLive: (live: boolean) => void; onEnded: () => void }) {
   const [view, change, wrong] = useView();
   const { sites, live, stale, failure, look, clock } = useLive(onEnded);
   const [open, setOpen] = useState(view.selected !== '');
-  const [dialog, setDialog] = useState<'' | 'keys' | 'time' | 'find'>('');
+  const [dialog, setDialog] = useState<Dialog>('');
   const [said, setSaid] = useState('');
   const words = useRef<HTMLInputElement>(null);
   const sheets = useRef(new Map<string, Sheet>());
@@ -224,20 +226,22 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
   const { site: siteName, following, owner, states: chosenStates, words: wanted, table } = view;
   const shownView = useMemo(() => ({ site: siteName, following, owner, states: chosenStates, words: wanted, table }), [siteName, following, owner, chosenStates, wanted, table]);
   const acts = useRef<Acts>(null!);
-  acts.current = { change, key, goNow, zoom, move: (by) => window_(from + by * (to - from), to + by * (to - from)), save, said: setSaid, keys: () => setDialog('keys'), link: (how) => location.origin + location.pathname + writeView(how === 'moving' ? moving(view, clock) : frozen(view, clock)) };
+  acts.current = { change, key, goNow, zoom, move: (by) => window_(from + by * (to - from), to + by * (to - from)), save, said: setSaid, open: setOpen, dialog: setDialog, at: (t) => window_(t - (to - from) / 2, t + (to - from) / 2), link: (how) => location.origin + location.pathname + writeView(how === 'moving' ? moving(view, clock) : frozen(view, clock)) };
   const act = useMemo<Acts>(() => ({
     change: (c) => acts.current.change(c), key: (k) => acts.current.key(k), goNow: () => acts.current.goNow(), zoom: (f) => acts.current.zoom(f), move: (by) => acts.current.move(by),
-    save: (k) => acts.current.save(k), said: (t) => acts.current.said(t), keys: () => acts.current.keys(), link: (h) => acts.current.link(h),
+    save: (k) => acts.current.save(k), said: (t) => acts.current.said(t), open: (o) => acts.current.open(o), dialog: (d) => acts.current.dialog(d), at: (t) => acts.current.at(t), link: (h) => acts.current.link(h),
   }), []);
   const chosen = sites?.filter((s) => view.site === '' || s.name === view.site) ?? [];
-  const cut = view.selected.lastIndexOf('/');
-  const selected = cut < 0 ? null : { site: view.selected.slice(0, cut), number: Number(view.selected.slice(cut + 1)) };
+  const selected = useMemo(() => {
+    const cut = view.selected.lastIndexOf('/');
+    return cut < 0 ? null : { site: view.selected.slice(0, cut), number: Number(view.selected.slice(cut + 1)) };
+  }, [view.selected]);
 
   return (
     <Stack gap="sm">
       <Group justify="space-between" align="end" gap="sm">
         <div>
-          <Title order={1} size="h3">{text.title}</Title>
+          {heading}
           <Text size="sm" c="dimmed" data-testid="window">
             {time(from, zone)} – {time(to, zone)}, {zone}{view.following ? ', following' : ''}
           </Text>
@@ -259,13 +263,7 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
       )}
       {chosen.map((s) => (
         <section key={s.name} aria-label={`Site ${s.name}`}>
-          <Group gap="xs" mb={4}>
-            <Title order={2} size="h4" className="named brief" title={s.name}>{s.name}</Title>
-            {s.adapter && <Text size="sm" c="dimmed">{s.adapter}</Text>}
-            {s.starting ? <Badge color="gray" variant="light" tt="none">{text.starting}</Badge> : !s.reachable && <Badge color="orange" variant="filled" autoContrast tt="none">{text.unreachable}</Badge>}
-            {s.shadow && <Badge color="gray" variant="light" tt="none">{text.watched}</Badge>}
-            {s.trouble && <Text size="sm" className="named">{s.trouble}</Text>}
-          </Group>
+          <SiteHead site={s} />
           <Stack gap="sm" className={s.reachable || s.starting ? undefined : 'away'}>
             {s.pools.map((p) => (
               <PoolPanel key={p.name} site={s} pool={p} me={me} view={view} from={from} to={to} clock={clock} zone={zone} theme={theme}
@@ -276,26 +274,54 @@ export function Harbour({ me, theme, onLive, onEnded }: { me: Me; theme: Theme; 
         </section>
       ))}
       <p id="gantt-help" className="unseen">Arrow keys go from bar to bar, Enter shows details, plus and minus zoom, t shows a table, question mark lists the keys.</p>
-      <Drawer lockScroll={false} opened={open && selected !== null} onClose={() => setOpen(false)} position="right" size="md" title="Details" overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
-        {selected && <Details site={selected.site} number={selected.number} zone={zone} stale={stale} me={me} />}
-      </Drawer>
-      <Modal lockScroll={false} opened={dialog === 'time'} onClose={() => setDialog('')} title={text.goTo.title} closeButtonProps={{ 'aria-label': 'Close' }}>
-        <GoTo clock={clock} zone={zone} onTime={(at) => { setDialog(''); window_(at - (to - from) / 2, at + (to - from) / 2); }} />
-      </Modal>
-      <Modal lockScroll={false} opened={dialog === 'find'} onClose={() => setDialog('')} title={text.find.title} closeButtonProps={{ 'aria-label': 'Close' }}>
-        <Find sites={sites ?? []} onFound={(c, details) => { setDialog(''); change(c); if (details && c.selected) setOpen(true); }} />
-      </Modal>
-      <Modal lockScroll={false} opened={dialog === 'keys'} onClose={() => setDialog('')} title="Keys, while the picture has the focus" closeButtonProps={{ 'aria-label': 'Close' }}>
-        <Table><Table.Tbody>{text.help.map(([k, what]) => <Table.Tr key={k}><Table.Td className="whole"><Kbd>{k}</Kbd></Table.Td><Table.Td>{what}</Table.Td></Table.Tr>)}</Table.Tbody></Table>
-      </Modal>
+      <Dialogs dialog={dialog} details={open} selected={selected} sites={sites} clock={clock} zone={zone} stale={stale} me={me} act={act} />
     </Stack>
   );
 }
 
 interface Acts {
   change: (c: Partial<View>) => void; key: (k: string) => void; goNow: () => void; zoom: (factor: number) => void; move: (by: number) => void;
-  save: (kind: 'svg' | 'csv') => void; said: (text: string) => void; keys: () => void; link: (how: 'moving' | 'frozen') => string;
+  save: (kind: 'svg' | 'csv') => void; said: (text: string) => void; open: (details: boolean) => void; dialog: (which: Dialog) => void; at: (time: number) => void;
+  link: (how: 'moving' | 'frozen') => string;
 }
+
+type Dialog = '' | 'keys' | 'time' | 'find';
+
+const SiteHead = memo(function SiteHead({ site }: { site: Site }) {
+  return (
+    <Group gap="xs" mb={4}>
+      <Title order={2} size="h4" className="named brief" title={site.name}>{site.name}</Title>
+      {site.adapter && <Text size="sm" c="dimmed">{site.adapter}</Text>}
+      {site.starting ? <Badge color="gray" variant="light" tt="none">{text.starting}</Badge> : !site.reachable && <Badge color="orange" variant="filled" autoContrast tt="none">{text.unreachable}</Badge>}
+      {site.shadow && <Badge color="gray" variant="light" tt="none">{text.watched}</Badge>}
+      {site.trouble && <Text size="sm" className="named">{site.trouble}</Text>}
+    </Group>
+  );
+});
+
+interface DialogsProps {
+  dialog: Dialog; details: boolean; selected: { site: string; number: number } | null; sites: Site[] | null; clock: number; zone: string; stale: Record<string, number>; me: Me; act: Acts;
+}
+
+/** Dialogs are what opens over the page. */
+const Dialogs = memo(function Dialogs({ dialog, details, selected, sites, clock, zone, stale, me, act }: DialogsProps) {
+  return (
+    <>
+      <Drawer lockScroll={false} opened={details && selected !== null} onClose={() => act.open(false)} position="right" size="md" title="Details" overlayProps={{ backgroundOpacity: 0.08 }} closeButtonProps={{ 'aria-label': 'Close' }}>
+        {selected && <Details site={selected.site} number={selected.number} zone={zone} stale={stale} me={me} />}
+      </Drawer>
+      <Modal lockScroll={false} opened={dialog === 'time'} onClose={() => act.dialog('')} title={text.goTo.title} closeButtonProps={{ 'aria-label': 'Close' }}>
+        <GoTo clock={clock} zone={zone} onTime={(at) => { act.dialog(''); act.at(at); }} />
+      </Modal>
+      <Modal lockScroll={false} opened={dialog === 'find'} onClose={() => act.dialog('')} title={text.find.title} closeButtonProps={{ 'aria-label': 'Close' }}>
+        <Find sites={sites ?? []} onFound={(c, open) => { act.dialog(''); act.change(c); if (open && c.selected) act.open(true); }} />
+      </Modal>
+      <Modal lockScroll={false} opened={dialog === 'keys'} onClose={() => act.dialog('')} title="Keys, while the picture has the focus" closeButtonProps={{ 'aria-label': 'Close' }}>
+        <Table><Table.Tbody>{text.help.map(([k, what]) => <Table.Tr key={k}><Table.Td className="whole"><Kbd>{k}</Kbd></Table.Td><Table.Td>{what}</Table.Td></Table.Tr>)}</Table.Tbody></Table>
+      </Modal>
+    </>
+  );
+});
 
 type Shown = Pick<View, 'site' | 'following' | 'owner' | 'states' | 'words' | 'table'>;
 
@@ -315,7 +341,7 @@ const Toolbar = memo(function Toolbar({ view, sites, zone, zones, act, words }: 
           <Filters view={view} change={act.change} words={words} />
           <Button size="compact-sm" variant="default" aria-pressed={view.table} onClick={() => act.change({ table: !view.table })}>{view.table ? 'Picture' : 'Table'}</Button>
           <Share act={act} />
-          <Tool label="Keys" sign="?" act={act.keys} />
+          <Tool label="Keys" sign="?" act={() => act.dialog('keys')} />
         </Group>
   );
 });
@@ -524,10 +550,7 @@ function PoolPanel({ site, pool, me, view, from, to, clock, zone, theme, stale, 
   const begin = view.rows.startsWith(name + ':') ? Number(view.rows.slice(name.length + 1)) : null;
   return (
     <Paper withBorder radius="sm" p="xs">
-      <Group justify="space-between" mb={4} gap="xs">
-        <Group gap="xs"><Text fw={600} size="sm" className="named">{pool.name}</Text><Text size="sm" c="dimmed">{text.freeNow(pool.free, pool.pes)}</Text></Group>
-        {picture?.cells && <Text size="xs" c="dimmed">{text.shades(filters(view))}</Text>}
-      </Group>
+      <PoolHead pool={pool} shades={picture?.cells ? text.shades(filters(view)) : ''} />
       <Trouble failure={failure} seen={seen} zone={zone} again={retry} />
       {!picture && !failure && <Waiting />}
       {picture && !view.table && (
@@ -546,6 +569,15 @@ function PoolPanel({ site, pool, me, view, from, to, clock, zone, theme, stale, 
     </Paper>
   );
 }
+
+const PoolHead = memo(function PoolHead({ pool, shades }: { pool: Site['pools'][number]; shades: string }) {
+  return (
+    <Group justify="space-between" mb={4} gap="xs">
+      <Group gap="xs"><Text fw={600} size="sm" className="named">{pool.name}</Text><Text size="sm" c="dimmed">{text.freeNow(pool.free, pool.pes)}</Text></Group>
+      {shades && <Text size="xs" c="dimmed">{shades}</Text>}
+    </Group>
+  );
+});
 
 const tableRows = 500;
 

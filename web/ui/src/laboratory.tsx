@@ -2,7 +2,7 @@ import { Alert, Anchor, Button, Checkbox, FileButton, Grid, Group, Paper, Progre
 import { useEffect, useRef, useState } from 'react';
 import { act, Failure, type Me, now, post, sendFile } from './api.js';
 import { length, time } from './clock.js';
-import { baselines, bodyOf, combinations, others, over, passes, placements, runs, size, sweepOf, usual, wrong, drawn, type Comparison, type Field, type Form, type Lab, type Log, type Results } from './compare.js';
+import { baselines, bodyOf, combinations, others, inFields, over, passes, placements, runs, size, sweepOf, usual, wrong, drawn, type Comparison, type Field, type Form, type Lab, type Log, type Results } from './compare.js';
 import { useChanges, useGot } from './follow.js';
 import { parseTime, stampOf } from './grammar.js';
 import { at } from './life.js';
@@ -279,7 +279,7 @@ function One({ c, begun, zone, onEnded, onChange }: { c: Comparison; begun: bool
           </div>
         )}
         <Trouble failure={failure} />
-        {c.state === 'failed' && <Alert color="red" variant="light" role="alert" title={w.failed}><Text size="sm" className="named lines">{c.trouble}</Text></Alert>}
+        {c.state === 'failed' && <Alert color="red" variant="light" role="alert" title={w.failed}><Text size="sm" className="named lines">{inFields(c.trouble ?? '', { pes: w.pes, jobs: w.jobs, 'arrival-factor': w.load, 'deadline-factor': w.slack, replications: w.replications })}</Text></Alert>}
         {c.state === 'cancelled' && <Alert color="gray">{w.cancelled}</Alert>}
         {c.notes.length > 0 && <Alert color="orange" variant="light" title={w.notes} data-testid="notes"><Text size="sm" className="named lines">{c.notes.join('\n')}</Text></Alert>}
         {c.state === 'done' && <Came c={c} took={took} zone={zone} onEnded={onEnded} />}

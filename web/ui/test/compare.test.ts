@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { baselines, bodyOf, combinations, drawn, runs, size, usual, valuesOf, wrong, type Form } from '../src/compare.js';
+import { baselines, bodyOf, combinations, drawn, inFields, runs, size, usual, valuesOf, wrong, type Form } from '../src/compare.js';
 
 const log: Form = { ...usual, past: false, log: 'x-1' };
 
@@ -40,3 +40,7 @@ test('what cannot be read is told', () => {
 });
 
 test('sizes are short', () => assert.deepEqual([size(999), size(64_000), size(67_108_864)], ['999 B', '64 kB', '67.1 MB']));
+
+test('what is wrong is said of the field, and of a flag where there is none', () => {
+  assert.equal(inFields('--pes: missing; give --pes or --sites', { pes: 'PEs of the machine' }), 'PEs of the machine: missing; give PEs of the machine or --sites');
+});
