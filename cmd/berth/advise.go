@@ -28,7 +28,7 @@ type adviseFlags struct {
 }
 
 // The forms of advice; the first is the default.
-var adviseFormats = []string{"table", "json"}
+var adviseFormats = []string{"table", "json", "html"}
 
 // The defaults of advice. Four shares cost as much as everything else, and two limits half of that.
 const (
@@ -59,7 +59,7 @@ berth sim --help says: a log has none. The first three questions take every job
 for a request; the last one leaves all but the share in the queue.`,
 		Example: `  berth advise --workload log.swf.gz
   berth advise --workload log.swf.gz --bound 5% --deadline-factor 1
-  berth advise --workload accounting.sacct --pes 4096 -o json`,
+  berth advise --workload accounting.sacct --pes 4096 -o html > advice.html`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.advise(cmd, flags) },
 	}
@@ -116,11 +116,14 @@ func (a *app) advise(cmd *cobra.Command, flags *adviseFlags) error {
 	case err != nil:
 		return err
 	}
-	if flags.sim.format == "json" {
-		err = printAdviceJSON(a.stdout, title, advice)
-	} else {
-		err = printAdvice(a.stdout, title, advice)
+	print := printAdvice
+	switch flags.sim.format {
+	case "json":
+		print = printAdviceJSON
+	case "html":
+		print = printAdviceHTML
 	}
+	err = print(a.stdout, title, advice)
 	if err != nil {
 		return fmt.Errorf("writing the advice: %w", err)
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"io"
 	"math"
 	"strconv"
@@ -29,17 +32,32 @@ func printAdviceJSON(w io.Writer, title string, advice *advise.Advice) error {
 	}{title, advice})
 }
 
-// printAdvice writes the page for people.
-func printAdvice(w io.Writer, title string, advice *advise.Advice) error {
-	var page strings.Builder
-	say := func(format string, args ...any) { wrap(&page, fmt.Sprintf(format, args...)) }
-	show := func(t table.Writer) {
-		page.WriteByte('\n')
-		for line := range strings.Lines(t.Render() + "\n") {
-			page.WriteString(strings.TrimRight(line, " \n") + "\n")
-		}
-	}
-	say("%s: %d requests of %.0f days, in %d segments of at least %.1f days. Behind each mean is its 95 %% interval over the segments.", title, advice.Requests, advice.Days, advice.Segments, advice.Shortest)
+// advicePart is a heading, a paragraph or a table of the advice.
+type advicePart struct {
+	Heading string // in HTML alone
+	Text    string
+	Apart   bool // from what is above it
+	Table   table.Writer
+}
+
+// HTML is the table of a part; go-pretty escapes what is in it.
+func (p advicePart) HTML() template.HTML { return template.HTML(p.Table.RenderHTML()) }
+
+// adviceParts is the advice for people.
+type adviceParts []advicePart
+
+func (a *adviceParts) say(format string, args ...any) {
+	*a = append(*a, advicePart{Text: fmt.Sprintf(format, args...)})
+}
+
+func (a *adviceParts) show(heading string, t table.Writer) {
+	*a = append(*a, advicePart{Heading: heading}, advicePart{Table: t})
+}
+
+// advicePartsOf says what the advice is.
+func advicePartsOf(title string, advice *advise.Advice) adviceParts {
+	var parts adviceParts
+	parts.say("%s: %d requests of %.0f days, in %d segments of at least %.1f days. Behind each mean is its 95 %% interval over the segments.", title, advice.Requests, advice.Days, advice.Segments, advice.Shortest)
 
 	t := newTable("")
 	t.AppendHeader(table.Row{"placement", "requests accepted, %", "PE-seconds accepted, %", "mean wait from ready, h"})
@@ -51,22 +69,61 @@ func printAdvice(w io.Writer, title string, advice *advise.Advice) error {
 		}
 		t.AppendRow(table.Row{p.Name, inPercent.estimate(p.Requests), inPercent.estimate(p.Work), inHours.estimate(p.Wait)})
 	}
-	show(t)
-	say("Recommended: %s, with which is all that follows.%s", advice.Recommended, against(advice.Comparisons))
+	parts.show("Which placement", t)
+	parts.say("Recommended: %s, with which is all that follows.%s", advice.Recommended, against(advice.Comparisons))
 	if best.Requests.Mean != nil && *best.Requests.Mean == 100 {
-		page.WriteByte('\n')
-		say("Everything is accepted: there was no refusal, and nothing to gain by more slack, another width or another notice.")
+		parts.say("Everything is accepted: there was no refusal, and nothing to gain by more slack, another width or another notice.")
+		parts[len(parts)-1].Apart = true
 	} else {
-		showChanges(show, say, advice)
-		showRefusals(show, say, &advice.Refusals)
+		showChanges(&parts, advice)
+		showRefusals(&parts, &advice.Refusals)
 	}
 	if len(advice.Shares) > 0 {
-		showShares(show, say, advice)
+		showShares(&parts, advice)
 	}
 	if len(advice.Limits) > 0 {
-		showLimits(show, say, advice)
+		showLimits(&parts, advice)
+	}
+	return parts
+}
+
+// printAdvice writes the page for a terminal.
+func printAdvice(w io.Writer, title string, advice *advise.Advice) error {
+	var page strings.Builder
+	for _, part := range advicePartsOf(title, advice) {
+		switch {
+		case part.Heading != "":
+		case part.Table == nil:
+			if part.Apart {
+				page.WriteByte('\n')
+			}
+			wrap(&page, part.Text)
+		default:
+			page.WriteByte('\n')
+			for line := range strings.Lines(part.Table.Render() + "\n") {
+				page.WriteString(strings.TrimRight(line, " \n") + "\n")
+			}
+		}
 	}
 	_, err := io.WriteString(w, page.String())
+	return err
+}
+
+//go:embed advise.tmpl.html
+var advicePage string
+
+var adviceTemplate = template.Must(template.New("advice").Parse(advicePage))
+
+// printAdviceHTML writes the page for a browser. It needs nothing beside it.
+func printAdviceHTML(w io.Writer, title string, advice *advise.Advice) error {
+	var page bytes.Buffer
+	if err := adviceTemplate.Execute(&page, struct {
+		Title string
+		Parts adviceParts
+	}{title, advicePartsOf(title, advice)}); err != nil {
+		return err
+	}
+	_, err := w.Write(page.Bytes())
 	return err
 }
 
@@ -82,29 +139,29 @@ func against(comparisons []advise.Comparison) string {
 	return text.String()
 }
 
-func showChanges(show func(table.Writer), say func(string, ...any), advice *advise.Advice) {
+func showChanges(parts *adviceParts, advice *advise.Advice) {
 	t := newTable("")
 	t.AppendHeader(table.Row{"if all had", "requests, points", "PE-seconds, points", "mean wait, h"})
 	for i := range advice.Changes {
 		c := &advice.Changes[i]
 		t.AppendRow(table.Row{string(c.Trait) + ": " + c.Name, inPoints.estimate(c.Requests), inPoints.estimate(c.Work), moreHours.estimate(c.Wait)})
 	}
-	show(t)
+	parts.show("If all asked differently", t)
 	for i := range advice.Changes {
 		c := &advice.Changes[i]
 		if c.Trait != advise.Slack || c.Requests.CI95 == nil {
 			continue
 		}
 		if c.Requests.CI95[0] <= 0 && c.Requests.CI95[1] >= 0 {
-			say("What an hour of slack more gives cannot be told from nothing: %s points of requests.", inPoints.estimate(c.Requests))
+			parts.say("What an hour of slack more gives cannot be told from nothing: %s points of requests.", inPoints.estimate(c.Requests))
 		} else {
-			say("An hour of slack more for all gives %s points of requests, and those that are accepted wait %s h longer.", inPercent.estimate(c.Requests), inHours.estimate(c.Wait))
+			parts.say("An hour of slack more for all gives %s points of requests, and those that are accepted wait %s h longer.", inPercent.estimate(c.Requests), inHours.estimate(c.Wait))
 		}
 		break // the first is the hour
 	}
 }
 
-func showRefusals(show func(table.Writer), say func(string, ...any), r *advise.Refusals) {
+func showRefusals(parts *adviceParts, r *advise.Refusals) {
 	t := newTable("")
 	t.AppendHeader(table.Row{fmt.Sprintf("%d of %d refusals: yes if", r.Sample, r.Refused), "possible", "a tenth needs", "half need at most", "nine tenths"})
 	for i := range r.Ways {
@@ -118,13 +175,13 @@ func showRefusals(show func(table.Writer), say func(string, ...any), r *advise.R
 			u.estimate(measure.Estimate{Mean: w.Median, CI95: w.MedianCI95}), u.known(w.NineTenths),
 		})
 	}
-	show(t)
+	parts.show("What would turn a refusal into a yes", t)
 	if r.HourLater != nil {
-		say("A deadline at most one hour later, for each alone, turns %s %% of the refusals into a yes.", ofOne.estimate(measure.Estimate{Mean: r.HourLater, CI95: r.HourLaterCI95}))
+		parts.say("A deadline at most one hour later, for each alone, turns %s %% of the refusals into a yes.", ofOne.estimate(measure.Estimate{Mean: r.HourLater, CI95: r.HourLaterCI95}))
 	}
 }
 
-func showShares(show func(table.Writer), say func(string, ...any), advice *advise.Advice) {
+func showShares(parts *adviceParts, advice *advise.Advice) {
 	t := newTable("")
 	t.AppendHeader(table.Row{"promised", "of these accepted, %", "jobs' mean wait, h more", "p95, h", "p95, % more"})
 	for i := range advice.Shares {
@@ -133,25 +190,25 @@ func showShares(show func(table.Writer), say func(string, ...any), advice *advis
 			sharePart(s.Share), inPercent.estimate(s.Accepted), moreHours.estimate(s.MeanGrowth), inHours.known(s.P95.Mean), inPoints.estimate(s.P95Percent),
 		})
 	}
-	show(t)
+	parts.show("What share may be promised", t)
 	bound := strconv.FormatFloat(advice.Bound, 'g', -1, 64)
 	switch {
 	case advice.Surely != nil && *advice.Surely == *advice.Likely:
-		say("Up to %s may be promised before the wait of 95 of 100 jobs grows by more than %s %%.", sharePart(*advice.Surely), bound)
+		parts.say("Up to %s may be promised before the wait of 95 of 100 jobs grows by more than %s %%.", sharePart(*advice.Surely), bound)
 	case advice.Surely != nil:
-		say("Up to %s may be promised before the wait of 95 of 100 jobs grows by more than %s %%, by the upper ends of the intervals; by the means up to %s.", sharePart(*advice.Surely), bound, sharePart(*advice.Likely))
+		parts.say("Up to %s may be promised before the wait of 95 of 100 jobs grows by more than %s %%, by the upper ends of the intervals; by the means up to %s.", sharePart(*advice.Surely), bound, sharePart(*advice.Likely))
 	case advice.Likely != nil:
-		say("By the means up to %s may be promised before the wait of 95 of 100 jobs grows by more than %s %%, but the intervals do not exclude that already %s is too much.", sharePart(*advice.Likely), bound, sharePart(advice.Shares[0].Share))
+		parts.say("By the means up to %s may be promised before the wait of 95 of 100 jobs grows by more than %s %%, but the intervals do not exclude that already %s is too much.", sharePart(*advice.Likely), bound, sharePart(advice.Shares[0].Share))
 	case advice.Shares[0].P95Percent.Mean == nil:
-		say("Without promises 95 of 100 jobs do not wait at all, so no growth in %% can be told.")
+		parts.say("Without promises 95 of 100 jobs do not wait at all, so no growth in %% can be told.")
 	case holds(advice.Shares[0].P95Percent.CI95, advice.Bound):
-		say("By the mean already %s promised lets the wait of 95 of 100 jobs grow by more than %s %%, but its interval holds less too: this history does not tell.", sharePart(advice.Shares[0].Share), bound)
+		parts.say("By the mean already %s promised lets the wait of 95 of 100 jobs grow by more than %s %%, but its interval holds less too: this history does not tell.", sharePart(advice.Shares[0].Share), bound)
 	default:
-		say("Already with %s promised the wait of 95 of 100 jobs grows by more than %s %%.", sharePart(advice.Shares[0].Share), bound)
+		parts.say("Already with %s promised the wait of 95 of 100 jobs grows by more than %s %%.", sharePart(advice.Shares[0].Share), bound)
 	}
 }
 
-func showLimits(show func(table.Writer), say func(string, ...any), advice *advise.Advice) {
+func showLimits(parts *adviceParts, advice *advise.Advice) {
 	t := newTable("")
 	asked := sharePart(advice.Limits[0].Share)
 	t.AppendHeader(table.Row{"limit, " + asked + " ask", "of these accepted, %", "jobs' mean wait, h more", "p95, h", "p95, % more"})
@@ -161,18 +218,18 @@ func showLimits(show func(table.Writer), say func(string, ...any), advice *advis
 			sharePart(l.Limit), inPercent.estimate(l.Accepted), moreHours.estimate(l.MeanGrowth), inHours.known(l.P95.Mean), inPoints.estimate(l.P95Percent),
 		})
 	}
-	show(t)
+	parts.show("What limit keeps waits short", t)
 	bound := strconv.FormatFloat(advice.Bound, 'g', -1, 64)
 	surely, likely := advice.LimitSurely, advice.LimitLikely
 	switch {
 	case surely != nil:
-		say("Where %s ask, a limit of %s of each pool (ahead: [{beyond: 1s, share: %s}] in a sites file) keeps the growth within %s %%, by the upper ends of the intervals.", asked, sharePart(*surely), strconv.FormatFloat(*surely, 'g', -1, 64), bound)
+		parts.say("Where %s ask, a limit of %s of each pool (ahead: [{beyond: 1s, share: %s}] in a sites file) keeps the growth within %s %%, by the upper ends of the intervals.", asked, sharePart(*surely), strconv.FormatFloat(*surely, 'g', -1, 64), bound)
 	case likely != nil:
-		say("Where %s ask, a limit of %s of each pool (ahead: [{beyond: 1s, share: %s}] in a sites file) keeps the growth within %s %% by the means, but the intervals do not exclude more.", asked, sharePart(*likely), strconv.FormatFloat(*likely, 'g', -1, 64), bound)
+		parts.say("Where %s ask, a limit of %s of each pool (ahead: [{beyond: 1s, share: %s}] in a sites file) keeps the growth within %s %% by the means, but the intervals do not exclude more.", asked, sharePart(*likely), strconv.FormatFloat(*likely, 'g', -1, 64), bound)
 	case advice.Limits[0].P95Percent.Mean == nil:
-		say("Without promises 95 of 100 jobs do not wait at all, so no limit can be judged.")
+		parts.say("Without promises 95 of 100 jobs do not wait at all, so no limit can be judged.")
 	default:
-		say("Where %s ask, none of these limits keeps the growth within %s %% by the means.", asked, bound)
+		parts.say("Where %s ask, none of these limits keeps the growth within %s %% by the means.", asked, bound)
 	}
 }
 
