@@ -1,7 +1,9 @@
 package workload
 
 import (
+	"runtime"
 	"strconv"
+	"sync"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/stream"
@@ -62,7 +64,7 @@ func (m *Mix) Requests(records []Record, strict bool, report *Report) (requests 
 // same order, with what Transform.Requests says of ids, users, sizes and bad
 // ones. runs tells for each how long it really runs: the record's run time,
 // which with Estimates may be shorter or longer than what was asked for.
-// Cost: O(len(records)), one allocation for each id and each user and a few for all.
+// Cost: O(len(records)) on all cores, one allocation for each piece of ids and each user and a few for all.
 func (m *Mix) Plain(records []Record, strict bool, report *Report) (plain []berth.Plain, runs []berth.Duration, err error) {
 	if err := m.Validate(); err != nil {
 		return nil, nil, err
@@ -70,15 +72,63 @@ func (m *Mix) Plain(records []Record, strict bool, report *Report) (plain []bert
 	if report == nil {
 		report = &Report{}
 	}
+	plain, runs = make([]berth.Plain, len(records)), make([]berth.Duration, len(records))
+	shares := max(1, min(runtime.GOMAXPROCS(0), len(records)/leastShare))
+	made := make([]madePlain, shares)
+	var making sync.WaitGroup
+	for k := range shares {
+		making.Go(func() { made[k] = m.make(records, k*len(records)/shares, (k+1)*len(records)/shares, plain, runs) })
+	}
+	making.Wait()
+	n, next := 0, 0 // those that are good, up to next
+	for k := range made {
+		for i := range made[k].bad {
+			bad := &made[k].bad[i]
+			n += copy(plain[n:], plain[next:bad.record])
+			copy(runs[n-(bad.record-next):], runs[next:bad.record])
+			next = bad.record + 1
+			report.Usable = max(report.Usable-1, 0) // the reader took it for usable
+			if err := report.bad(&bad.line, strict); err != nil {
+				return nil, nil, err
+			}
+		}
+		report.NoEstimate += made[k].noEstimate
+	}
+	copy(runs[n:], runs[next:])
+	n += copy(plain[n:], plain[next:])
+	return plain[:n], runs[:n], nil
+}
+
+// leastShare is how many records are worth a goroutine.
+const leastShare = 1 << 13
+
+// madePlain is what came of some records beside requests and jobs.
+type madePlain struct {
+	bad        []badRecord
+	noEstimate int
+}
+
+// badRecord is a record that makes no valid request.
+type badRecord struct {
+	record int
+	line   BadLine
+}
+
+// idsAtOnce is how many ids share a piece of memory.
+const idsAtOnce = 256
+
+// make turns the records from one up to another into requests and jobs at the same places.
+func (m *Mix) make(records []Record, from, to int, plain []berth.Plain, runs []berth.Duration) (made madePlain) {
 	artime, slack, reserve := stream.New(m.Seed, "artime"), stream.New(m.Seed, "deadline"), stream.New(m.Seed, "reserve")
-	plain, runs = make([]berth.Plain, 0, len(records)), make([]berth.Duration, 0, len(records))
 	full := new(berth.Plain).Request() // to be validated
 	users := make(map[int32]string)
-	for i := range records {
+	ids := pieceOfIDs{records: records[:to], next: from}
+	for i := from; i < to; i++ {
 		r, n := &records[i], uint64(i)
 		duration, estimated := m.duration(r)
-		p := berth.Plain{
-			ID: strconv.FormatInt(r.Job, 10), User: userName(users, r.User),
+		p := &plain[i]
+		*p = berth.Plain{
+			ID: ids.take(), User: userName(users, r.User),
 			Arrival:  secondsDown(float64(r.Submit) / m.ArrivalFactor),
 			Duration: duration, NPE: r.Size(),
 		}
@@ -86,24 +136,52 @@ func (m *Mix) Plain(records []Record, strict bool, report *Report) (plain []bert
 			p.Ready = p.Arrival + share(m.ArtimeFactor, artime.Float64(n), duration)
 			p.Deadline = p.Ready + berth.Time(duration) + share(m.DeadlineFactor, slack.Float64(n), duration)
 		} else {
-			m.queue(&p)
+			m.queue(p)
 		}
 		p.Fill(full)
 		if err := full.Validate(); err != nil {
 			bad := badRequest(err)
 			bad.Want = "job " + p.ID + ": " + bad.Want
-			report.Usable = max(report.Usable-1, 0) // the reader took it for usable
-			if err := report.bad(&bad, strict); err != nil {
-				return nil, nil, err
-			}
+			made.bad = append(made.bad, badRecord{i, bad})
 			continue
 		}
-		plain, runs = append(plain, p), append(runs, r.Run)
+		runs[i] = r.Run
 		if m.Estimates && !estimated {
-			report.NoEstimate++
+			made.noEstimate++
 		}
 	}
-	return plain, runs, nil
+	return made
+}
+
+// pieceOfIDs makes the ids of records, some at once.
+type pieceOfIDs struct {
+	records []Record
+	next    int // the record whose id is taken next
+	left    string
+	digits  []byte // the last piece; then the length of each of its ids
+	lengths []uint8
+}
+
+// take returns the id of the next record.
+func (p *pieceOfIDs) take() string {
+	at := p.next % idsAtOnce
+	if p.left == "" {
+		p.digits, p.lengths = p.digits[:0], p.lengths[:0]
+		for range at {
+			p.lengths = append(p.lengths, 0)
+		}
+		end := min(p.next-at+idsAtOnce, len(p.records))
+		for i := p.next; i < end; i++ {
+			was := len(p.digits)
+			p.digits = strconv.AppendInt(p.digits, p.records[i].Job, 10)
+			p.lengths = append(p.lengths, uint8(len(p.digits)-was))
+		}
+		p.left = string(p.digits)
+	}
+	n := p.lengths[at]
+	id := p.left[:n]
+	p.left, p.next = p.left[n:], p.next+1
+	return id
 }
 
 // queue makes an ordinary job of a request.

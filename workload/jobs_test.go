@@ -3,6 +3,9 @@ package workload_test
 import (
 	"fmt"
 	"math"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -118,6 +121,68 @@ func TestMixCountsWhatIsBad(t *testing.T) {
 	}
 	_, _, err = mix.Requests(records, true, nil)
 	wantMistake(t, err, "deadline", "job 2")
+}
+
+// Several goroutines make of many records what one makes, whichever of them are bad: at the borders of what each makes, one
+// behind another, the first and the last.
+func TestManyRecordsAreMadeAsFew(t *testing.T) {
+	const n = 36_000
+	isBad := map[int]bool{0: true, 1: true, n/4 - 1: true, n / 4: true, n / 2: true, n/2 + 1: true, n - 1: true}
+	records := make([]workload.Record, n)
+	for i := range records {
+		records[i] = record(int64(i*i+1), berth.Time(i), berth.Duration(i%977+1), berth.Count(i%60+1))
+		records[i].User = int32(i % 19)
+		if records[i].ReqTime = records[i].Run + 1; i%5 == 0 {
+			records[i].ReqTime = -1
+		}
+		if isBad[i] {
+			records[i].Submit = berth.TimeLimit - 1
+		}
+	}
+	mix := workload.NewMix(7)
+	mix.Estimates, mix.Reserve, mix.Waiting = true, .5, new(berth.Duration)
+	type outcome struct {
+		plain  []berth.Plain
+		runs   []berth.Duration
+		report workload.Report
+		strict string
+	}
+	var made []outcome
+	for _, cores := range []int{1, 2, 4} {
+		usual := runtime.GOMAXPROCS(cores)
+		o := outcome{report: workload.Report{Usable: n}}
+		var err error
+		o.plain, o.runs, err = mix.Plain(records, false, &o.report)
+		_, _, refused := mix.Plain(records, true, nil)
+		runtime.GOMAXPROCS(usual)
+		if err != nil || refused == nil {
+			t.Fatal(err, refused)
+		}
+		o.strict = refused.Error()
+		made = append(made, o)
+	}
+	at := 0
+	for i := range records {
+		if isBad[i] {
+			continue
+		}
+		p := &made[0].plain[at]
+		if p.ID != strconv.FormatInt(records[i].Job, 10) || p.User != strconv.Itoa(i%19) || p.Arrival != records[i].Submit || made[0].runs[at] != records[i].Run {
+			t.Fatalf("record %d became %+v, which runs for %d s", i, p, made[0].runs[at])
+		}
+		at++
+	}
+	if at != len(made[0].plain) || at != len(made[0].runs) || made[0].report.Bad != len(isBad) || made[0].report.Usable != n-len(isBad) {
+		t.Errorf("%d requests, %d run times, %d of %d good ones, %+v", len(made[0].plain), len(made[0].runs), at, n, made[0].report)
+	}
+	for i, o := range made[1:] {
+		if !slices.Equal(made[0].plain, o.plain) || !slices.Equal(made[0].runs, o.runs) || o.strict != made[0].strict {
+			t.Errorf("%d cores make something else of them", 2<<i)
+		}
+		if diff := cmp.Diff(made[0].report, o.report); diff != "" {
+			t.Errorf("on %d cores: %s", 2<<i, diff)
+		}
+	}
 }
 
 func TestMixRefuses(t *testing.T) {

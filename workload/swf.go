@@ -270,8 +270,8 @@ func tooWide(rec *Record, machine berth.Count) BadLine {
 // the line is well-formed.
 func parseRecord(line []byte, rec *Record) BadLine {
 	var values [columns]int64
-	var cpu float64
-	n := 0
+	var cpu float64 // if its value is rounded
+	n, rounded := 0, false
 	for i := 0; ; {
 		for i < len(line) && isBlank(line[i]) {
 			i++
@@ -281,32 +281,42 @@ func parseRecord(line []byte, rec *Record) BadLine {
 		}
 		first := i
 		var whole int64 // of the digits
-		plain := true   // digits alone
-		for ; i < len(line) && !isBlank(line[i]); i++ {
+		for ; i < len(line); i++ {
 			digit := line[i] - '0'
-			plain = plain && digit <= 9
+			if digit > 9 {
+				break
+			}
 			whole = whole*10 + int64(digit)
 		}
+		plain := i > first && i-first <= maxDigits && (i == len(line) || isBlank(line[i])) // digits alone
 		switch {
-		case n >= columns:
-		case plain && i-first <= maxDigits && whole < swfColumns[n].limit:
+		case plain && n < columns && whole < swfColumns[n].limit:
 			values[n] = whole
-			if n == colCPU {
-				cpu = float64(whole)
-			}
+		case n < columns && isUnknown(line[first:]) && swfColumns[n].sign != required:
+			values[n] = -1
+			i += len("-1")
 		default:
+			for i < len(line) && !isBlank(line[i]) {
+				i++
+			}
+			if n >= columns {
+				break
+			}
 			var bad BadLine
 			if values[n], bad = parseColumn(n, line[first:i]); bad.Want != "" {
 				return bad
 			}
 			if n == colCPU {
-				cpu = parseFloat(line[first:i])
+				cpu, rounded = parseFloat(line[first:i]), true
 			}
 		}
 		n++
 	}
 	if n != columns {
 		return BadLine{Field: "columns", Value: strconv.Itoa(n), Want: "a record has 18"}
+	}
+	if !rounded {
+		cpu = float64(values[colCPU])
 	}
 	*rec = Record{
 		Job:       values[colJob],
@@ -333,8 +343,8 @@ func parseRecord(line []byte, rec *Record) BadLine {
 
 func parseColumn(i int, text []byte) (int64, BadLine) {
 	col := &swfColumns[i]
-	if col.sign != required && len(text) == 2 && text[0] == '-' && text[1] == '1' {
-		return -1, BadLine{} // as most that is unknown is written
+	if col.sign != required && len(text) == len("-1") && isUnknown(text) {
+		return -1, BadLine{}
 	}
 	n, ok := parseNumber(text)
 	if !ok {
@@ -354,6 +364,11 @@ func parseColumn(i int, text []byte) (int64, BadLine) {
 		return 0, BadLine{Field: col.name, Value: shown(text), Want: want}
 	}
 	return value, BadLine{}
+}
+
+// isUnknown reports whether a text begins with a column -1, as most that is unknown is written.
+func isUnknown(text []byte) bool {
+	return len(text) >= 2 && text[0] == '-' && text[1] == '1' && (len(text) == 2 || isBlank(text[2]))
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }

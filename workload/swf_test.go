@@ -50,6 +50,36 @@ func TestReadSWFReadsAllColumns(t *testing.T) {
 	}
 }
 
+// A column -1 is read without a second look, and so is what only begins like one read right.
+func TestReadSWFMinusOne(t *testing.T) {
+	for text, want := range map[string]struct {
+		wait berth.Duration // 0 for a bad line
+		cpu  float64
+	}{
+		"-1": {-1, -1}, "-1.0": {-1, -1}, "-01": {-1, -1}, "-1.5": {}, "-10": {}, "-1-1": {}, "-1x": {}, "-": {}, "1-1": {}, "1": {1, 1}, "1.25": {2, 1.25},
+	} {
+		for _, blank := range []string{" ", "\t"} {
+			line := strings.Join([]string{"3", "5", text, "60", "2", text, "-1", "-1", "-1", "-1", "-1", "-1", "-1", "-1", "-1", "-1", "-1", "-1"}, blank)
+			w, err := workload.ReadSWF(strings.NewReader(job(1, 0, 60, 8)+line+"\n"), "log.swf", workload.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(w.Records) == 1 {
+				if want.wait != 0 || w.Report.Bad != 1 {
+					t.Errorf("%q is bad: %+v", text, w.Report)
+				}
+				continue
+			}
+			if r := w.Records[1]; r.Wait != want.wait || r.CPU != want.cpu || r.Memory != -1 || r.Think != -1 {
+				t.Errorf("%q: %+v", text, r)
+			}
+		}
+	}
+	if w := readSWF(t, job(1, 0, 60, 8)+"-1 5 -1 60 2 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n", workload.Options{}); len(w.Records) != 1 {
+		t.Errorf("a job number -1 is read: %+v", w.Records)
+	}
+}
+
 // Whatever real logs do that is odd but not wrong.
 func TestReadSWFOddities(t *testing.T) {
 	long := strings.Repeat("x", 3<<20)
