@@ -221,9 +221,11 @@ func (b *Batch) one(ctx context.Context, i int, share *shared) (*Result, error) 
 			return nil, err
 		}
 	}
+	r := &Result{Run: run, Wall: wall, Flows: sim.SummarizeFlows(result.Flows)}
+	var hashing sync.WaitGroup // a core is idle where a batch has fewer runs than there are cores
+	hashing.Go(func() { r.Hash = measure.HashOf(result.All()) })
 	asked := result.Schedule.All() // workflows are summed up by themselves
-	return &Result{
-		Run: run, Metrics: measure.OfRuns(asked, b.Scenario.PEs, sim.WantedRuns(work, config.Sites, asked)),
-		Hash: measure.HashOf(result.All()), Wall: wall, Flows: sim.SummarizeFlows(result.Flows),
-	}, nil
+	r.Metrics = measure.OfRuns(asked, b.Scenario.PEs, sim.WantedRuns(work, config.Sites, asked))
+	hashing.Wait()
+	return r, nil
 }
