@@ -50,6 +50,7 @@ func (a *app) sim(cmd *cobra.Command, flags *simFlags) error {
 	if err := files.apart(); err != nil {
 		return err
 	}
+	spacious()
 	machine, config, err := a.settleSim(cmd, flags)
 	if err != nil {
 		return err
