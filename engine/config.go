@@ -43,6 +43,9 @@ type Config struct {
 	Limits policy.Limits `json:"limits,omitempty"`
 	// Prices are what budgets are charged for PE-hours by place and QOS; nil charges them as they are.
 	Prices policy.Prices `json:"prices,omitempty"`
+	// Batch, if not nil, matches rather than what Match names: a matcher of one's own, in a simulation. It goes on no
+	// record, so a service has none.
+	Batch policy.Batch `json:"-"`
 	// Unaware makes a batch matcher look at PEs alone, and not at what requests
 	// require, as the ones do with which Tang and Liao compare theirs.
 	Unaware bool `json:"unaware,omitempty"`
@@ -142,15 +145,18 @@ func (c *Config) resolve() (settings, error) {
 		},
 	}
 	var ok bool
-	if s.rules.Match, ok = policy.MatchNamed(orDefault(c.Match, policy.Matches[0].Name)); !ok {
-		row, known := policy.BatchNamed(c.Match)
-		if !known {
-			return s, berth.Errorf(berth.Invalid, "match", "unknown match %q; it is one of %q", c.Match, slices.Concat(
-				namesOf(policy.Matches, func(m policy.NamedMatch) string { return m.Name }), namesOf(policy.Batches, func(b policy.NamedBatch) string { return b.Name })))
+	if s.batch = c.Batch; s.batch == nil {
+		if s.rules.Match, ok = policy.MatchNamed(orDefault(c.Match, policy.Matches[0].Name)); !ok {
+			row, known := policy.BatchNamed(c.Match)
+			if !known {
+				return s, berth.Errorf(berth.Invalid, "match", "unknown match %q; it is one of %q", c.Match, slices.Concat(
+					namesOf(policy.Matches, func(m policy.NamedMatch) string { return m.Name }), namesOf(policy.Batches, func(b policy.NamedBatch) string { return b.Name })))
+			}
+			s.batch = row.New(policy.BatchOptions{Aware: !c.Unaware})
 		}
-		// Jobs, and promises that lose their place, go where they end first.
-		s.rules.Match, s.batch = policy.EarliestFinishMatch{}, row.New(policy.BatchOptions{Aware: !c.Unaware})
-		s.batchDraws = stream.New(c.Seed, "batch")
+	}
+	if s.batch != nil { // jobs, and promises that lose their place, go where they end first
+		s.rules.Match, s.batchDraws = policy.EarliestFinishMatch{}, stream.New(c.Seed, "batch")
 	}
 	if err := c.resolveOrder(&s); err != nil {
 		return s, err

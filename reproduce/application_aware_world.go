@@ -103,6 +103,7 @@ var popularity = func() []float64 {
 // may be used by several goroutines.
 type awareWorld struct {
 	seed  uint64
+	model string // of forecasts
 	sites []berth.Site
 	links []awareLink // by site; the main centre has none
 	// foreseen are the forecasts of each scheduling point, by site, made when
@@ -112,7 +113,7 @@ type awareWorld struct {
 
 // newAwareWorld draws a world for n periods.
 func newAwareWorld(seed uint64, net awareNet, periods int) *awareWorld {
-	w := &awareWorld{seed: seed, links: make([]awareLink, len(awareGrid))}
+	w := &awareWorld{seed: seed, model: awareModel, links: make([]awareLink, len(awareGrid))}
 	for k := range awareGrid {
 		w.sites = append(w.sites, awareGrid[k].site(k, seed))
 		if k > 0 {
@@ -205,11 +206,14 @@ func (w *awareWorld) jobs(records []workload.Record, n, periods int, demands awa
 	return requests
 }
 
-// foresee fits ARIMA to the last 24 minutes of every link and forecasts it.
+// awareModel foresees bandwidths, as in the paper.
+const awareModel = "arima"
+
+// foresee fits the model to the last 24 minutes of every link and forecasts it.
 func (w *awareWorld) foresee(point int) []*berth.Forecast {
-	entry, ok := forecast.ModelNamed("arima")
+	entry, ok := forecast.ModelNamed(w.model)
 	if !ok {
-		panic("reproduce: no model arima")
+		panic("reproduce: no model " + w.model)
 	}
 	now := berth.Time(point * awarePeriod)
 	all := make([]*berth.Forecast, len(w.links))
