@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/check"
 	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/record"
 	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
 )
@@ -103,26 +105,69 @@ func (w *world) tell(ctx context.Context, store journal.Store) {
 	}
 }
 
+// replay is the state by all records up to a place, which each audit follows on from.
+type replay struct {
+	core    *service.Core
+	at      journal.Position
+	decoder record.Decoder
+}
+
+// follow brings it to the end of a journal.
+func (r *replay) follow(ctx context.Context, store journal.Store, w *world) error {
+	end, err := store.Last(ctx)
+	if err != nil {
+		return err
+	}
+	if r.core != nil {
+		for rec, err := range store.Read(ctx, r.at.Number) {
+			if err != nil {
+				return err
+			}
+			if rec.Number > r.at.Number {
+				err = r.core.Follow(&rec, &r.decoder)
+			} else if rec.Position() != r.at {
+				err = fmt.Errorf("record %d is another one than after the last life", rec.Number)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	} else if r.core, err = service.Recover(ctx, withoutSnapshots{store}, w.config, "test", w.plan.keep); err != nil {
+		return err
+	}
+	r.at = end
+	return nil
+}
+
+// checkedState returns a state that contradicts itself nowhere.
+func checkedState(core *service.Core) ([]byte, error) {
+	if err := core.Check(); err != nil {
+		return nil, err
+	}
+	return core.Snapshot()
+}
+
 // sameState compares the state by the newest snapshot and what follows it with that by all records.
 func (w *world) sameState(ctx context.Context, store journal.Store) error {
-	recovered := func(of journal.Store) ([]byte, error) {
-		core, err := service.Recover(ctx, of, w.config, "test", w.plan.keep)
-		if err != nil {
-			return nil, err
-		}
-		if err := core.Check(); err != nil {
-			return nil, err
-		}
-		return core.Snapshot()
+	core, err := service.Recover(ctx, store, w.config, "test", w.plan.keep)
+	if err != nil {
+		return fmt.Errorf("recovering: %w", err)
 	}
-	short, err := recovered(store)
+	short, err := checkedState(core)
 	if err != nil {
 		return fmt.Errorf("recovering: %w", err)
 	}
 	if begin, err := store.(journal.Compactor).Begin(ctx); err != nil || begin.Number > 0 || w.before > 0 {
 		return err // the beginning has been dropped, or the snapshot is of an earlier version, which knew less
 	}
-	long, err := recovered(withoutSnapshots{store})
+	newest, err := store.Snapshot(ctx, math.MaxUint64)
+	if err != nil || newest.Data == nil {
+		return err // it is the state by all records
+	}
+	if err := w.replayed.follow(ctx, store, w); err != nil {
+		return fmt.Errorf("following all records: %w", err)
+	}
+	long, err := checkedState(w.replayed.core)
 	if err != nil {
 		return fmt.Errorf("recovering from the first record on: %w", err)
 	}

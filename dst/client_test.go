@@ -41,8 +41,7 @@ func final(status int) bool {
 // send asks the service of a life, and returns status 0 if there is no answer: the client went away, or
 // the power failed first.
 func (l *life) send(ctx context.Context, user, method, path, body, key string, number int) (status int, answer string) {
-	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
-	r.Host, r.RemoteAddr = "127.0.0.1:7117", "127.0.0.1:4711"
+	r := arrived(ctx, method, path, body)
 	r.Header.Set("Authorization", "Bearer "+l.w.keys.secret[user])
 	r.Header.Set("X-Request-Id", fmt.Sprint("call-", number))
 	if body != "" {
@@ -59,6 +58,17 @@ func (l *life) send(ctx context.Context, user, method, path, body, key string, n
 		return 0, ""
 	}
 	return rec.Code, rec.Header().Get("ETag") + " " + rec.Header().Get("Location") + "\n" + string(text)
+}
+
+// arrived returns a request as a server gets it.
+func arrived(ctx context.Context, method, path, body string) *http.Request {
+	r, err := http.NewRequestWithContext(ctx, method, "http://127.0.0.1:7117"+path, strings.NewReader(body))
+	if err != nil {
+		panic(err) // the simulator made it up
+	}
+	r.RequestURI, r.RemoteAddr = path, "127.0.0.1:4711"
+	r.URL.Scheme, r.URL.Host = "", ""
+	return r
 }
 
 // ask sends a call and takes its answer, or compares it with the one that it had.

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/cryptotest"
 	"testing/synctest"
@@ -39,6 +40,7 @@ var clients keyring
 func TestMain(m *testing.M) {
 	flag.Parse()
 	runtime.GOMAXPROCS(1)
+	collectAlone()
 	folder, err := os.MkdirTemp("", "dst")
 	clients.folder = folder
 	if err != nil {
@@ -89,7 +91,7 @@ func happen(t *testing.T, seed uint64, p *plant, g *ledger) (o outcome) {
 	if name := cmp.Or(p.from, planOf(seed).before); name != "" {
 		readGolden(t, name)
 	}
-	defer withoutCollection()()
+	collect()
 	var history []operation
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
@@ -104,15 +106,41 @@ func happen(t *testing.T, seed uint64, p *plant, g *ledger) (o outcome) {
 	return o
 }
 
-// withoutCollection puts garbage collection off until the function that it returns is called, since that has goroutines
-// make way for one another: memory is bounded all the same.
-func withoutCollection() (again func()) {
+// collectAlone has garbage be collected by collect alone, since collection has goroutines make way for one another: a seed
+// needs some hundred megabytes at most.
+func collectAlone() {
 	const most = 1 << 30
-	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(most)
-	return func() {
-		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(limit)
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(most)
+}
+
+// collect collects garbage, beside goroutines with deep stacks: the runtime begins goroutines with a stack of the average size that it
+// has just seen, and those of a service would else have theirs copied three or four times as they grow.
+func collect() {
+	const goroutines, depth = 64, 12
+	var parked, gone sync.WaitGroup
+	again := make(chan struct{})
+	for range goroutines {
+		parked.Add(1)
+		gone.Go(func() { deepen(depth, func() { parked.Done(); <-again }) })
 	}
+	parked.Wait()
+	runtime.GC()
+	close(again)
+	gone.Wait()
+}
+
+// deepen calls a function with so many kilobytes of stack in use.
+//
+//go:noinline
+func deepen(kilobytes int, call func()) byte {
+	var used [1 << 10]byte
+	if kilobytes == 0 {
+		call()
+		return 0
+	}
+	used[kilobytes] = deepen(kilobytes-1, call)
+	return used[len(used)-kilobytes]
 }
 
 // Services live, fail and live again, under every fault, and keep what they promised.

@@ -321,12 +321,20 @@ func (w *world) settle() {
 
 // list returns all reservations.
 func (w *world) list() (all []service.Reservation, err error) {
+	const limit = 500
 	for after := ""; ; after = all[len(all)-1].ID {
-		page, _, err := w.life.host.List(context.Background(), operator, service.Filter{After: after})
-		if err != nil || len(page) == 0 {
+		page, _, err := w.life.host.List(context.Background(), operator, service.Filter{After: after, Limit: limit})
+		if err != nil {
 			return all, err
 		}
-		all = append(all, page...)
+		if all == nil {
+			all = page
+		} else {
+			all = append(all, page...)
+		}
+		if len(page) < limit {
+			return all, nil
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -88,8 +87,7 @@ func (h *watcher) detach() {
 func (h *watcher) connect() {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.cancel, h.done, h.ended = cancel, make(chan struct{}), false
-	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/events", nil)
-	r.Host, r.RemoteAddr = "127.0.0.1:7117", "127.0.0.1:4711"
+	r := arrived(ctx, http.MethodGet, "/v1/events", "")
 	r.Header.Set("Authorization", "Bearer "+h.w.keys.secret["operator"])
 	r.Header.Set("X-Request-Id", "events")
 	if h.last != "" {

@@ -72,6 +72,9 @@ type world struct {
 	group   int              // the first of the last group of calls
 	debits  map[string]debit // by reservation, when they were looked at last
 	settled tab
+	charges charges
+
+	replayed replay
 
 	trace  []string // what happened, a line each
 	ledger *ledger

@@ -120,11 +120,10 @@ func giveWay(record int) {
 // readPast reads and decodes the records behind a number.
 func readPast(ctx context.Context, store journal.Reader, after uint64, batches chan<- []past) error {
 	var decoder record.Decoder
-	batch := make([]past, 0, pastBatch)
+	var batch []past // grows: often few records follow a snapshot
 	hand := func() error {
 		select {
 		case batches <- batch:
-			batch = make([]past, 0, pastBatch)
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -148,11 +147,13 @@ func readPast(ctx context.Context, store journal.Reader, after uint64, batches c
 		}
 		last = rec.Number
 		giveWay(len(batch))
-		if batch = append(batch, p); len(batch) == pastBatch {
+		if len(batch) == pastBatch {
 			if err := hand(); err != nil {
 				return err
 			}
+			batch = make([]past, 0, pastBatch)
 		}
+		batch = append(batch, p)
 	}
 	return hand()
 }

@@ -111,9 +111,7 @@ func redecide(judge *engine.Engine, rec *journal.Record, decoder *record.Decoder
 	case judge == nil:
 		err = fmt.Errorf("nothing says which configuration was in force")
 	default:
-		plain := *rec
-		plain.Event = record.AppendEvent(nil, in.event)
-		return judge, decoder.Redecide(judge, &plain)
+		return judge, decoder.RedecideEvent(judge, rec, *in.event)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("record %d: %w", rec.Number, err)

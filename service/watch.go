@@ -76,12 +76,7 @@ func (h *Host) watch(ctx context.Context, k *keeper, state *site.State) {
 }
 
 // lastEffect returns the number of the last effect that is to be carried out.
-func (c *Core) lastEffect() uint64 {
-	if box := c.engine.Outbox(); len(box) > 0 {
-		return box[len(box)-1].Number
-	}
-	return 0
-}
+func (c *Core) lastEffect() uint64 { return c.engine.LastEffect() }
 
 // live reports whether the engine has a request, or a reservation for it.
 func (c *Core) live(id string) bool {

@@ -45,7 +45,10 @@ func AppendEffects(dst []byte, effects []change.Effect) []byte {
 // payload to the next, such as those of sites and users. What it returns does
 // not alias the payload. The zero value works; it is not safe for concurrent
 // use. Errors are of code Invalid.
-type Decoder struct{ coder *wire.Coder }
+type Decoder struct {
+	coder *wire.Coder
+	again []byte // what was decided again, as it would be on record
+}
 
 // Event reads what AppendEvent wrote.
 func (d *Decoder) Event(payload []byte) (engine.Event, error) {

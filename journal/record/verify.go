@@ -38,6 +38,18 @@ func (d *Decoder) Redecide(e *engine.Engine, r *journal.Record) error {
 	if err != nil {
 		return fmt.Errorf("record %d: event: %w", r.Number, err)
 	}
+	return d.RedecideEvent(e, r, event)
+}
+
+// RedecideEvent is Redecide for a record whose event has been read already.
+func (d *Decoder) RedecideEvent(e *engine.Engine, r *journal.Record, event engine.Event) error {
+	newChanges, newEffects, _ := e.Apply(r.At, event)
+	d.again = AppendChanges(d.again[:0], newChanges)
+	same := bytes.Equal(d.again, r.Changes)
+	d.again = AppendEffects(d.again[:0], newEffects)
+	if same && bytes.Equal(d.again, r.Effects) { // else an older program may have written the same in another form
+		return nil
+	}
 	changes, err := d.Changes(r.Changes)
 	if err != nil {
 		return fmt.Errorf("record %d: changes: %w", r.Number, err)
@@ -46,7 +58,6 @@ func (d *Decoder) Redecide(e *engine.Engine, r *journal.Record) error {
 	if err != nil {
 		return fmt.Errorf("record %d: effects: %w", r.Number, err)
 	}
-	newChanges, newEffects, _ := e.Apply(r.At, event)
 	for i := range max(len(changes), len(newChanges)) {
 		recorded, decided := form(changes, i, AppendChanges), form(newChanges, i, AppendChanges)
 		if !bytes.Equal(recorded, decided) {
