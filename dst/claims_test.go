@@ -182,12 +182,15 @@ func (w *world) heard(c *call, wasOver bool) {
 // number returns the number of the call that a reservation is named after; ok is false if it is named after none.
 func number(name string) (n int, ok bool) {
 	rest, named := strings.CutPrefix(name, "c")
+	if !named {
+		return 0, false
+	}
 	end := 0
 	for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
 		end++
 	}
 	n, err := strconv.Atoi(rest[:end])
-	return n, named && err == nil
+	return n, err == nil
 }
 
 // whole returns the id of the series of an occurrence, or of the reservation itself.
@@ -297,7 +300,10 @@ func (w *world) windows(list []service.Reservation) error {
 	for i := range list {
 		r := &list[i]
 		id, n, is := strings.Cut(r.ID, ".")
-		if at, err := strconv.Atoi(n); is && err == nil && slices.Contains(w.series, id) && !r.State.Over() && r.Request.Ready > r.Request.Arrival {
+		if !is || r.State.Over() || r.Request.Ready <= r.Request.Arrival || !slices.Contains(w.series, id) {
+			continue
+		}
+		if at, err := strconv.Atoi(n); err == nil {
 			if of[id] == nil {
 				of[id] = map[int]*service.Reservation{}
 			}

@@ -602,15 +602,22 @@ func (h *Host) List(ctx context.Context, by Principal, f Filter) (list []Reserva
 	if err != nil {
 		return nil, 0, err
 	}
+	var chosen []*card
 	m.cards.Ascend(&card{id: f.After}, func(k *card) bool {
 		looked++
 		if k.id > f.After && k.seenBy(by) && !h.shadowed(k.request) && f.chooses(k) {
-			r := k.find()
-			r.charge(m.config)
-			list = append(list, h.named(&r))
+			chosen = append(chosen, k)
 		}
-		return len(list) < limit && (looked%1024 != 0 || ctx.Err() == nil)
+		return len(chosen) < limit && (looked%1024 != 0 || ctx.Err() == nil)
 	})
+	if len(chosen) > 0 {
+		list = make([]Reservation, len(chosen))
+	}
+	for i, k := range chosen {
+		r := k.find()
+		r.charge(m.config)
+		list[i] = h.named(&r)
+	}
 	return list, looked, ctx.Err()
 }
 

@@ -527,7 +527,11 @@ func (h *Host) settle(ctx context.Context, k *keeper, want *wanted, did *done) {
 				if effect.Number > want.effect {
 					break
 				}
-				if _, failed := did.failed[k.promise(effect.Reservation)]; effect.Site == k.name && !failed && !did.asksAbout(k.promise(effect.Reservation)) {
+				if effect.Site != k.name {
+					continue
+				}
+				about := k.promise(effect.Reservation)
+				if _, failed := did.failed[about]; !failed && !did.asksAbout(about) {
 					h.tell(k, engine.Settle(effect.Number))
 					if late = time.Since(began) > h.options.turn; late {
 						break

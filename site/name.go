@@ -138,8 +138,9 @@ func Superseded(siteName string, name Name, bookings []Booking) (string, bool) {
 
 // Split parts bookings into ours, by name, and the rest.
 func Split(siteName string, bookings []Booking) (ours, foreign []Booking) {
+	names := NamesAt(siteName)
 	for i := range bookings {
-		if _, _, ok := Name(bookings[i].Name).Promise(siteName); ok {
+		if _, _, ok := names.Split(Name(bookings[i].Name)); ok {
 			ours = append(ours, bookings[i])
 		} else {
 			foreign = append(foreign, bookings[i])
