@@ -66,7 +66,7 @@ func (w *world) asker(r *berth.Request) *call {
 		}
 	}
 	n, named := number(name)
-	if !named || n < 1 || n > len(w.calls) || name != fmt.Sprint("c", n) && r.Task != nil {
+	if !named || n < 1 || n > len(w.calls) || r.Task != nil && name != fmt.Sprint("c", n) {
 		return nil
 	}
 	return w.calls[n-1]

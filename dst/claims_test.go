@@ -88,13 +88,23 @@ func (w *world) ahead(list []service.Reservation) error {
 			most := w.config.Ahead[0].Of(pool.PEs)
 			all := of[berth.PoolID(w.config.Sites[i].Name, pool.Name)]
 			for _, at := range all {
-				sum, moment, ids := berth.Count(0), max(at.Start, from), ""
-				for _, h := range all {
-					if h.Start <= moment && moment < h.End {
-						sum, ids = sum+h.npe, ids+fmt.Sprintf(" %s (%d from %d to %d)", h.id, h.npe, h.Start, h.End)
+				moment := max(at.Start, from)
+				if moment >= at.End {
+					continue
+				}
+				sum := berth.Count(0)
+				for i := range all {
+					if all[i].Start <= moment && moment < all[i].End {
+						sum += all[i].npe
 					}
 				}
-				if moment < at.End && sum > most {
+				if sum > most {
+					ids := ""
+					for _, h := range all {
+						if h.Start <= moment && moment < h.End {
+							ids += fmt.Sprintf(" %s (%d from %d to %d)", h.id, h.npe, h.Start, h.End)
+						}
+					}
 					return fmt.Errorf("%d PEs of %s at %s are promised at %d, more than %d s ahead, to%s; %d may be", sum, pool.Name, w.config.Sites[i].Name, moment, aheadBeyond, ids, most)
 				}
 			}

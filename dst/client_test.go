@@ -3,7 +3,6 @@ package dst
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -53,11 +52,10 @@ func (l *life) send(ctx context.Context, user, method, path, body, key string, n
 	rec := httptest.NewRecorder()
 	l.w.plant.shake()
 	l.handler.ServeHTTP(rec, r)
-	text, _ := io.ReadAll(rec.Body) // of memory
 	if l.isDead() || ctx.Err() != nil {
 		return 0, ""
 	}
-	return rec.Code, rec.Header().Get("ETag") + " " + rec.Header().Get("Location") + "\n" + string(text)
+	return rec.Code, rec.Header().Get("ETag") + " " + rec.Header().Get("Location") + "\n" + rec.Body.String()
 }
 
 // arrived returns a request as a server gets it.

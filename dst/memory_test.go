@@ -52,7 +52,7 @@ func (m *media) image() *media {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	left := newMedia()
-	left.begin, left.records, left.snapshots = m.begin, slices.Clone(m.records), slices.Clone(m.snapshots)
+	left.begin, left.records, left.snapshots = m.begin, slices.Clip(m.records), slices.Clone(m.snapshots) // records are only added
 	return left
 }
 
