@@ -138,6 +138,29 @@ func TestEventsTellOfTasks(t *testing.T) {
 	}
 }
 
+// An event of a workflow tells of the workflow, and of no reservation.
+func TestEventsTellOfWorkflows(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	server := w.serve(t)
+	w.reserve(t, "alice")
+	flow := into[form.WorkflowAnswer](t, w.do("alice", "POST", "/v1/workflows", flowFor), 201).Workflow
+	l := w.listen(t, server.URL, "alice", "/v1/events?after=1")
+	l.next()
+	text, _ := l.next()
+	_, data, _ := strings.Cut(text, "\ndata: ")
+	var e map[string]any
+	if err := json.Unmarshal([]byte(data), &e); err != nil {
+		t.Fatal(text, err)
+	}
+	about, _ := e["workflow"].(map[string]any)
+	if e["what"] != "workflow_promised" || about["id"] != flow.ID || about["user"] != "alice" {
+		t.Errorf("%s, want that workflow %s is promised", data, flow.ID)
+	}
+	if r, has := e["reservation"]; has {
+		t.Errorf("it tells of a reservation: %v", r)
+	}
+}
+
 // A panic in what a stream is read from, which has a goroutine of its own, ends the stream
 // and no other call.
 func TestAPanicOfAStreamEndsTheStream(t *testing.T) {

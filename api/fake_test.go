@@ -697,7 +697,11 @@ func (f *fake) Listen(ctx context.Context, by service.Principal, after uint64) i
 			f.mu.Unlock()
 			for _, n := range list {
 				next++
-				if by.Owns(n.Reservation.Request.User) && !yield(n, nil) {
+				user := n.Reservation.Request.User
+				if n.Workflow != nil {
+					user = n.Workflow.User
+				}
+				if by.Owns(user) && !yield(n, nil) {
 					return
 				}
 			}

@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -34,6 +35,7 @@ type quay struct {
 	access []service.Access
 	limits policy.Limits
 	ids    map[string]string // of tokens, by user
+	log    strings.Builder   // read when no call is under way
 }
 
 func newQuay(t testing.TB) *quay {
@@ -72,7 +74,7 @@ func (q *quay) open(t testing.TB) {
 	if q.world.store, err = token.Open(q.dir, "owner", start); err != nil {
 		t.Fatal(err)
 	}
-	q.Handler = api.New(api.Options{Service: q.host, Tokens: q.world.store, Access: q.access, Limits: q.limits})
+	q.Handler = api.New(api.Options{Service: q.host, Tokens: q.world.store, Access: q.access, Limits: q.limits, Log: slog.New(slog.NewTextHandler(&q.log, nil))})
 }
 
 func (q *quay) close(t testing.TB) {
@@ -432,6 +434,9 @@ func TestWhoListsAndRevokesFeeds(t *testing.T) {
 	}
 	if a := q.do("root", "DELETE", "/v1/feeds/"+bobs, ""); a.Code != 204 {
 		t.Error(a.text)
+	}
+	if want := `msg="feed revoked" by=root id=` + bobs + "\n"; strings.Count(q.log.String(), "feed revoked") != 1 || !strings.Contains(q.log.String(), want) {
+		t.Errorf("the log is\n%s\nwant %s", q.log.String(), want)
 	}
 	if a := q.do("", "GET", path, ""); a.Code != 404 {
 		t.Error("a revoked feed is read", a.Code)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -224,21 +226,35 @@ func testRight(t *testing.T, way identity.Way, row *right, user string, want int
 func TestEveryEndpointHasItsRights(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	var doc struct {
-		Paths map[string]map[string]json.RawMessage `json:"paths"`
+		Paths map[string]map[string]struct {
+			Responses map[string]json.RawMessage `json:"responses"`
+		} `json:"paths"`
 	}
 	if err := json.Unmarshal([]byte(w.do("", "GET", "/openapi.json", "").text), &doc); err != nil {
 		t.Fatal(err)
 	}
 	inPath := regexp.MustCompile(`\{\w+\}|FLOW|SERIES|ID|OFFER|TOKEN|LAB|DONE|SECRET|FEED|HOOK|MAINTENANCE|ROBOT|SESSION|svc-alice|report\.html|cm5|n1|\b1$`)
-	listed := map[string]bool{}
+	listed, answers := map[string]bool{}, map[string][]int{}
 	for _, row := range rights {
 		path, _, _ := strings.Cut(row.path, "?")
-		listed[row.method+" "+inPath.ReplaceAllString(path, "*")] = true
+		name := row.method + " " + inPath.ReplaceAllString(path, "*")
+		listed[name] = true
+		for _, code := range []int{row.vera, row.bob, row.alice, row.operator} {
+			if code < http.StatusBadRequest {
+				answers[name] = append(answers[name], code)
+			}
+		}
 	}
 	for path, operations := range doc.Paths {
-		for method := range operations {
-			if name := strings.ToUpper(method) + " " + inPath.ReplaceAllString(path, "*"); !listed[name] {
+		for method, operation := range operations {
+			name := strings.ToUpper(method) + " " + inPath.ReplaceAllString(path, "*")
+			if !listed[name] {
 				t.Errorf("%s is not in the table of rights", name)
+			}
+			for _, code := range answers[name] {
+				if operation.Responses[strconv.Itoa(code)] == nil {
+					t.Errorf("%s answers %d, which is not described: %v", name, code, slices.Collect(maps.Keys(operation.Responses)))
+				}
 			}
 		}
 	}

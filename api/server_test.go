@@ -200,6 +200,47 @@ func TestTheDescriptionHolds(t *testing.T) {
 	}
 }
 
+// Every parameter of a query, answer and header of an answer says what it is.
+func TestEverythingIsDescribed(t *testing.T) {
+	w := newWorld(t, api.Options{})
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct{ Name, In, Description string }
+			Responses  map[string]struct {
+				Description string
+				Headers     map[string]struct{ Description string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(w.do("", "GET", "/openapi.json", "").text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	headers := 0
+	for path, operations := range doc.Paths {
+		for method, operation := range operations {
+			for _, p := range operation.Parameters {
+				if p.Description == "" && p.In != "path" { // whose names say it
+					t.Errorf("%s %s: parameter %s has no description", method, path, p.Name)
+				}
+			}
+			for status, answer := range operation.Responses {
+				if answer.Description == "" {
+					t.Errorf("%s %s: answer %s has no description", method, path, status)
+				}
+				for name, header := range answer.Headers {
+					headers++
+					if header.Description == "" {
+						t.Errorf("%s %s: header %s of answer %s has no description", method, path, name, status)
+					}
+				}
+			}
+		}
+	}
+	if headers == 0 {
+		t.Error("no answer has a header that is described")
+	}
+}
+
 // TestTenThousandAtOnce has everybody ask at the same moment: each gets an
 // answer, everything asked for is there once, and nothing is left behind.
 func TestTenThousandAtOnce(t *testing.T) {

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -19,8 +20,11 @@ type lent struct {
 
 	runner site.Runner
 
-	mu   sync.Mutex
-	jobs []site.JobID // that were handed in
+	refuses error // what it answers to each task
+
+	mu    sync.Mutex
+	asked int
+	jobs  []site.JobID // that were handed in
 }
 
 func (l *lent) Represents(_ context.Context, user string) error {
@@ -31,9 +35,13 @@ func (l *lent) Represents(_ context.Context, user string) error {
 }
 
 func (l *lent) Hand(ctx context.Context, task site.Task) (site.JobID, error) {
-	job, err := l.runner.Submit(ctx, task)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.asked++
+	if l.refuses != nil {
+		return "", l.refuses
+	}
+	job, err := l.runner.Submit(ctx, task)
 	l.jobs = append(l.jobs, job)
 	return job, err
 }
@@ -96,6 +104,37 @@ func TestTaskThatItsSiteForgotIsNotRunAgain(t *testing.T) {
 				}
 				if len(l.jobs) != 1 {
 					t.Errorf("handed in again: %q", l.jobs)
+				}
+			})
+		})
+	}
+}
+
+// A task that its site refuses to run for its owner, or as it is, has failed with the words of the site, and the site is not asked again. A site that
+// cannot be reached is.
+func TestATaskThatItsSiteRefusesForGoodHasFailed(t *testing.T) {
+	for kind, good := range map[site.Kind]bool{site.Denied: true, site.Invalid: true, site.Unreachable: false} {
+		t.Run(fmt.Sprint(kind), func(t *testing.T) {
+			inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+				l := w.lend(true)
+				l.refuses = site.Errorf(kind, "submit", "not today")
+				w.pass(6)
+				if a, err := w.host.SubmitWorkflow(t.Context(), ann, oneTask("w")); err != nil || a.Workflow.State.Over() {
+					t.Fatal(a, err)
+				}
+				w.pass(10)
+				f, err := w.host.Workflow(t.Context(), ann.By, "w")
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.mu.Lock()
+				asked := l.asked
+				l.mu.Unlock()
+				if good && (f.State != service.FlowFailed || !strings.HasPrefix(f.Tasks[0].Why, "it cannot be run: ") || !strings.Contains(f.Tasks[0].Why, "not today") || asked != 1) {
+					t.Errorf("asked %d times: %+v; want 1, and that it has failed", asked, f)
+				}
+				if !good && (f.State.Over() || asked < 2) {
+					t.Errorf("asked %d times: %+v; want more, and that it goes on", asked, f)
 				}
 			})
 		})

@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -67,7 +68,8 @@ type hooked struct {
 	shut func()
 	// leads, if it is not nil, says whether the service may lead still.
 	leads func() error
-	off   atomic.Int64 // by how much the clock is off, in nanoseconds
+	off   atomic.Int64    // by how much the clock is off, in nanoseconds
+	log   strings.Builder // read when nothing runs
 }
 
 func inHooked(t *testing.T, test func(t *testing.T, w *hooked)) {
@@ -89,7 +91,7 @@ func (w *hooked) open() {
 	h, err := service.Open(w.t.Context(), service.Options{
 		Config: onePool(4), Journal: store, Version: "test", SnapshotEvery: 7, Leads: w.leads,
 		Clock: func() time.Time { return time.Now().Add(time.Duration(w.off.Load())) }, Monotonic: func() time.Duration { return time.Since(began) },
-		Uptime: func() (string, time.Duration) { return "", 0 },
+		Uptime: func() (string, time.Duration) { return "", 0 }, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -295,6 +297,17 @@ func TestReceiversAreDisabled(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.want("gone", "h test failed")
+		for why, n := range map[string]int{"connection refused": 1, "why=gone": 1, "": 2} { // once each time
+			told := 0
+			for line := range strings.Lines(w.log.String()) {
+				if strings.Contains(line, `msg="a receiver of notices is disabled" hook=h user=ann`) && strings.Contains(line, why) {
+					told++
+				}
+			}
+			if told != n {
+				t.Errorf("that it is disabled (%s) was logged %d times, want %d:\n%s", why, told, n, w.log.String())
+			}
+		}
 		if list, err = w.host.Hooks(t.Context(), ann.By); err != nil || list[0].Disabled != "gone" {
 			t.Errorf("%+v, %v", list, err)
 		}
