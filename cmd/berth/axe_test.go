@@ -114,6 +114,7 @@ func visit(p *browser.Page, page string) {
 // with what went wrong, and with each of its forms and messages.
 func TestAxeFindsNothing(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	x := &examiner{t: t, source: axeSource(t), log: string(modelLog(t, 3000))}
 	b := browser.Start(t)
 	full := newQuay(t, "harbour", "record")
@@ -127,9 +128,6 @@ func TestAxeFindsNothing(t *testing.T) {
 	}
 	empty := newQuay(t, "harbour")
 	themes, roles := []bool{false, true}, service.Roles()
-	if testing.Short() {
-		themes, roles = themes[:1], roles[2:] // operators have every page
-	}
 	for _, dark := range themes {
 		scheme := map[bool]string{false: "light", true: "dark"}[dark]
 		for _, role := range roles {

@@ -128,6 +128,7 @@ func TestLaboratoryTakesLargeLogs(t *testing.T) {
 // A session that ends while the picture is dragged shows the login; after it the view is the same.
 func TestSessionEndsWhileThePictureIsDragged(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	secret, e, err := q.tokens.Add(token.Wanted{User: "alice", Role: service.User}, q.host.Now())
@@ -209,6 +210,7 @@ func TestFullDiskWhilePromisesChange(t *testing.T) {
 // A gap in the stream of events while a form is filled in leaves what was typed, the focus and what is marked in it.
 func TestFormStaysOverAGap(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)

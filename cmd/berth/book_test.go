@@ -34,6 +34,7 @@ func (q *quay) of(user string, states ...service.State) []service.Reservation {
 // A promise is booked by mouse alone: the deadline is dragged, and what could be had follows.
 func TestBookByMouse(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("bob", "harbour", "b", 16, 0, 6*3600, 0)
@@ -133,6 +134,7 @@ func TestBookWhileOffersFollow(t *testing.T) {
 // once.
 func TestBookByKeys(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	p := b.Open(wide)
@@ -188,6 +190,7 @@ func TestBookByKeys(t *testing.T) {
 // Alternative shapes and software are asked for as on the command line.
 func TestBookShapesAndSoftware(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "tools")
 	p := b.Open(wide)
@@ -220,6 +223,7 @@ func TestBookShapesAndSoftware(t *testing.T) {
 // the same to those who use no pointer.
 func TestBookWhyNot(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("bob", "harbour", "b", 12, 7200, 6*3600, 0)
@@ -272,6 +276,7 @@ func TestBookWhyNot(t *testing.T) {
 // An offer says what it costs the jobs that wait, if any do. The keyboard opens the explanation.
 func TestBookTellsCosts(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "record")
 	h := &hands{t, b.Open(wide)}
@@ -302,6 +307,7 @@ func TestBookTellsCosts(t *testing.T) {
 // where no node has them.
 func TestBookTakesFeatures(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -324,6 +330,7 @@ func TestBookTakesFeatures(t *testing.T) {
 // A promise is asked for in an account and with a QOS; a name that no site has is told before it is asked for.
 func TestBookTakesAccountAndQOS(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "record")
 	p := b.Open(wide)

@@ -71,6 +71,7 @@ func TestACalendarFeedInABrowser(t *testing.T) {
 // A name of one's own stands in the list, with what is told of a promise and in the harbour, and the list can be
 // narrowed to it.
 func TestNamesInABrowser(t *testing.T) {
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -130,6 +131,7 @@ func spanOf(t *testing.T, q *quay, id string) uint32 {
 
 // Limits that are counted at some sites alone, for an operator of these, say so.
 func TestWhereLimitsAreCountedInABrowser(t *testing.T) {
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()

@@ -220,12 +220,13 @@ func shot(p *browser.Page, name string) {
 	}
 }
 
-// pagesAlone skips a test of pages that ask the service for nothing that they do not in other tests: the race detector, which
-// watches the service alone, would see nothing more.
+// pagesAlone skips a test of pages under the race detector, which watches the service and not the pages, unless the test has
+// several things happen at once there, such as streams beside changes and restarts, or is the one that goes through a page
+// from its beginning to its end. Others would ask the service for the same once more.
 func pagesAlone(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("looks at pages, which ask the service for nothing that they do not in other tests")
+		t.Skip("short: looks at pages, which ask the service for the same as in other tests")
 	}
 }
 
@@ -332,6 +333,7 @@ func TestHarbourFollows(t *testing.T) {
 // service that is gone is told, and what was known stays.
 func TestHarbourWithoutAService(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("bob", "harbour", "b", 8, 3600, 20_000, 0)
@@ -422,6 +424,7 @@ func TestHarbourAfterAGap(t *testing.T) {
 // Where there is no site to see the page says so, and what to do.
 func TestHarbourWithoutSites(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "record")
 	_, e, err := q.tokens.Add(token.Wanted{User: "alice", Role: service.User, Sites: service.NewSiteSet([]string{"elsewhere"})}, q.host.Now())

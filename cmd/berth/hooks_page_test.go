@@ -119,6 +119,7 @@ func TestNoticesInABrowser(t *testing.T) {
 // A mailbox is added on the page and told by e-mail, which it is called there; it is given an address of another kind and back.
 func TestAMailboxInABrowser(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)

@@ -74,6 +74,7 @@ func (h *hands) retype(text string) {
 // that was done, also where the act took away what had the focus.
 func TestOperateByKeys(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -156,6 +157,7 @@ func TestOperateByKeys(t *testing.T) {
 // and gone when it is over.
 func TestLaboratoryByKeys(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()

@@ -145,6 +145,7 @@ func TestLaboratoryInABrowser(t *testing.T) {
 // large are not sent. By keyboard, on a phone.
 func TestLaboratoryOnAPhone(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()

@@ -48,6 +48,7 @@ func serveWithLink(t *testing.T, args ...string) (link, user string) {
 // The link that make run prints, of a service in a process of its own, logs its owner in, and only once.
 func TestTheLinkOfServeLogsIn(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	link, user := serveWithLink(t, "--data", filepath.Join(t.TempDir(), "data"))
 	p := b.Open(browser.Size{Width: 1280, Height: 800})

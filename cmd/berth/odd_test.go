@@ -77,6 +77,7 @@ func TestPagesFitAtTwiceTheSize(t *testing.T) {
 // they are, books nothing, and what is held can still be confirmed.
 func TestBackAndForwardInTheMiddle(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -118,6 +119,7 @@ func TestBackAndForwardInTheMiddle(t *testing.T) {
 // be confirmed.
 func TestReloadInTheMiddleOfAConfirmation(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -147,6 +149,7 @@ func TestReloadInTheMiddleOfAConfirmation(t *testing.T) {
 // A service that is started again in the middle of a drag answers the drag when it is back.
 func TestServiceRestartsInTheMiddleOfADrag(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -178,6 +181,7 @@ func TestServiceRestartsInTheMiddleOfADrag(t *testing.T) {
 // the hour that is skipped is not.
 func TestClocksChangeInTheWindow(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -207,6 +211,7 @@ func TestClocksChangeInTheWindow(t *testing.T) {
 // and nothing of what was seen before.
 func TestAnotherUserInTheSameTab(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "hers", 8, 600, 20_000, 0)

@@ -12,6 +12,7 @@ import (
 // and afterwards.
 func TestTroubleIsToldOnce(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()

@@ -78,6 +78,7 @@ func TestDrainInABrowser(t *testing.T) {
 // What operators look after is on one page, in both themes and on a phone, and is for them.
 func TestOperateShowsWhatThereIs(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -203,6 +204,7 @@ func TestOperateMakesATokenInABrowser(t *testing.T) {
 // Of a site that is only watched operators read what would have been promised.
 func TestOperateShowsTheScore(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "watched")
 	q.site.Occupy("ann", []site.Share{{Node: "n1"}}, 600, 900)

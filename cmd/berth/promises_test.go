@@ -41,6 +41,7 @@ func (q *quay) one(id string) service.Reservation {
 // What the command line can do with one's own promises, the page can, and says how.
 func TestPromisesInABrowser(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -141,6 +142,7 @@ func TestPromisesThatChangeMeanwhile(t *testing.T) {
 // What is handed in is told with its end, by keys alone, on a phone.
 func TestPromisesByKeys(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "now", 2, 0, 3600, 0)

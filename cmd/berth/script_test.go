@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,7 +108,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Files:               scripts(t),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -133,6 +134,32 @@ func TestScripts(t *testing.T) {
 			"service": startService,
 		},
 	})
+}
+
+// atOnce are the lines of a script that have several things happen at a time: a service, a command in the
+// background, and one that is interrupted.
+var atOnce = regexp.MustCompile(`(?m)^(service |.*&$|.*berth-interrupted)`)
+
+// scripts are the files of the scripts. Short runs, as those under the race detector, leave out the scripts in which one command
+// follows another: each is a process, whose start takes most of the time there, and what works on several cores in
+// one is watched in the packages that do it.
+func scripts(t *testing.T) []string {
+	t.Helper()
+	all, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := slices.DeleteFunc(slices.Clone(all), func(file string) bool {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return testing.Short() && !atOnce.Match(text)
+	})
+	if len(some) == 0 || len(some) == len(all) && testing.Short() {
+		t.Fatalf("%d of %d scripts are run; want all, or with -short those in which several things happen at a time", len(some), len(all))
+	}
+	return some
 }
 
 // exits CODE COMMAND... runs a command and wants exactly that exit code.

@@ -29,6 +29,7 @@ func (q *quay) starts(user string) (at []time.Time, pes []berth.Count) {
 // change that cannot be is told for each and changes none. One that is still to come is left out, then no more is asked for.
 func TestOpenSeriesInABrowser(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	// Each day at a full hour some half a day from now, so that five are within five days and no test runs across one.

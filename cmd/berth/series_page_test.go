@@ -94,6 +94,7 @@ func TestSeriesInABrowser(t *testing.T) {
 // A series has exceptions and additions, by the clock of its zone, and is held until it is confirmed: all of it by one press.
 func TestSeriesWithExceptionsIsHeld(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	// Each day at the full hour that comes half a day from now at the latest, so that no test runs across one.
@@ -155,6 +156,7 @@ func TestSeriesWithExceptionsIsHeld(t *testing.T) {
 // not see it, and a repeated press is one series.
 func TestSeriesByKeys(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	h := &hands{t, b.Open(wide)}

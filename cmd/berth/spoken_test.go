@@ -36,6 +36,7 @@ func timeless(text string) string {
 // has word for word, but for the times.
 func TestBookingIsSpoken(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("bob", "harbour", "b", 16, 0, 6*3600, 0)

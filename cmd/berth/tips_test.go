@@ -27,6 +27,7 @@ func on(p *browser.Page, rgb [3]int) browser.Point {
 // bars by these; of an outage whose beginning is not known that is told, and drawn.
 func TestHarbourTellsNames(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()

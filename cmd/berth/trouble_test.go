@@ -31,6 +31,7 @@ func deadlineHandle(p *browser.Page) (at browser.Point, hour float64) {
 // the login, books nothing, and who logs in again can go on.
 func TestSessionEndsWhileDragging(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	for _, expires := range []bool{false, true} {
@@ -102,6 +103,7 @@ func TestServiceIsBackUnderThePage(t *testing.T) {
 // A page with a part that is loaded only after the service was upgraded says so, and reloads.
 func TestServiceIsUpgradedUnderThePage(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -131,6 +133,7 @@ func TestServiceIsUpgradedUnderThePage(t *testing.T) {
 // the same can be asked again.
 func TestFullDiskUnderThePage(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
@@ -158,6 +161,7 @@ func TestFullDiskUnderThePage(t *testing.T) {
 // Times are those of the service, whatever the browser's clock says.
 func TestClockOfTheBrowserIsHoursApart(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "soon", 8, 1800, 3600, 0)
@@ -189,6 +193,7 @@ func TestClockOfTheBrowserIsHoursApart(t *testing.T) {
 // turns nothing else round, and what is very long leaves the rest where it was.
 func TestNamesOfAllKinds(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "all", 16, 60, 20_000, 0)
@@ -259,6 +264,7 @@ func TestTwoConfirmOneHold(t *testing.T) {
 // A promise that has lost all its PEs is seen as degraded below the others, and can be looked at.
 func TestPromiseThatLostAllIsSeen(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "all", 16, 3600, 20_000, 0)
@@ -284,6 +290,7 @@ func TestPromiseThatLostAllIsSeen(t *testing.T) {
 // back by itself; each is seen within 2 s, though the page asks by itself every 15 s alone.
 func TestSiteGoesAwayUnderThePage(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "a", 8, 3600, 20_000, 0)

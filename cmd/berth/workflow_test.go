@@ -31,6 +31,7 @@ func curved(p *browser.Page) {
 // nothing is booked.
 func TestWorkflowInABrowser(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -80,6 +81,7 @@ func TestWorkflowInABrowser(t *testing.T) {
 // phone too.
 func TestWorkflowFiles(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	p := b.Open(browser.Size{Width: 420, Height: 900})
@@ -229,6 +231,7 @@ func TestWorkflowIsBookedInABrowser(t *testing.T) {
 // the time it is asked for; how long a hold lasts is said before it is asked for.
 func TestTheTightestDeadlineIsBookedWithRoom(t *testing.T) {
 	t.Parallel()
+	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "record")
 	p := b.Open(browser.Size{Width: 1440, Height: 1400})
