@@ -97,13 +97,17 @@ race: ## the tests of what is concurrent again, under the race detector
 		echo "race detector: SKIPPED, it needs cgo and a C compiler ($$(go env CC)), and one of them is absent"; \
 	else set -x; go test -vet=off -race -short -timeout 45m $(TESTFLAGS) $(LONGEST) ./reproduce $$racy; fi
 
-# Four at a time of each version: they wait for clusters and clocks, not for processors.
+# Four at a time of each package: they wait for clusters and clocks, not for processors. Those of the service take longest, and the
+# others run beside them.
+SLURM_TEST = go test -vet=off -count=1 -timeout 30m -parallel 4
 slurms: ## as root: the tests in front of Slurm again, on real 24.11 and 26.05 side by side, since most of them wait
 	@service=$$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' service/*slurm*_test.go | paste -sd '|'); logs=$$(mktemp -d); trap 'rm -r $$logs' EXIT; trap 'exit 130' INT TERM; \
 	for suite in trixie forky; do ( \
-	  bin=$$(site/slurm/slurmtest/newer.sh $$suite | tail -n 1) && [ -n "$$bin" ] && export BERTH_SLURM=$$bin && \
-	  set -x && go test -vet=off -count=1 -timeout 30m -parallel 4 ./site/slurm && go test -vet=off -count=1 -timeout 30m -parallel 4 ./service -run "^($$service)\$$" && \
-      go test -vet=off -count=1 -timeout 30m -parallel 4 ./sites/adapters && go test -vet=off -count=1 -timeout 30m ./cmd/berth -run '^(TestServeSlurm|TestServeSbatch|TestOptionsOfSbatchAreThoseOfTheRealOne|TestThreeUsersWithoutATokenInFrontOfSlurm|TestFilterOfSlurmsCommandsHarmsNoSite|TestFilterGivesBackWhatSlurmRefuses|TestTwoClustersOneOfThemDown)$$' \
+	  bin=$$(site/slurm/slurmtest/newer.sh $$suite | tail -n 1) && [ -n "$$bin" ] || exit 1; export BERTH_SLURM=$$bin; set -x; \
+	  $(SLURM_TEST) ./service -run "^($$service)\$$" & service=$$!; \
+	  $(SLURM_TEST) ./site/slurm && $(SLURM_TEST) ./sites/adapters && \
+	  go test -vet=off -count=1 -timeout 30m ./cmd/berth -run '^(TestServeSlurm|TestServeSbatch|TestOptionsOfSbatchAreThoseOfTheRealOne|TestThreeUsersWithoutATokenInFrontOfSlurm|TestFilterOfSlurmsCommandsHarmsNoSite|TestFilterGivesBackWhatSlurmRefuses|TestTwoClustersOneOfThemDown)$$' && passed=0 || passed=$$?; \
+	  wait $$service && exit $$passed \
 	) >$$logs/$$suite 2>&1 & eval $$suite=$$!; done; \
 	failed=0; for suite in trixie forky; do eval "wait \$$$$suite" || failed=1; cat $$logs/$$suite; done; exit $$failed
 
