@@ -124,7 +124,7 @@ test-long: lint build ## the same with far more random cases, and every fuzz tar
 	go test -count=1 -timeout 60m ./engine -run TestMachine -machine.events 20000000
 	go test -count=1 -timeout 60m ./sim -run TestCostsAreForeseen -costs.cases 200
 	go test -count=1 -timeout 120m ./service -run 'Killed|Storm|LossOfPower|ADayInTheLife' -service.rounds 100 -service.noticerounds 100 -service.storms 200 -service.losses 100 -service.day 10m
-	go test -count=1 -timeout 240m -v ./dst -run 'TestLives$$' -dst.seeds 600 -dst.workers 2
+	go test -count=1 -timeout 240m -v ./dst -run 'TestLives$$' -dst.seeds 10000 -dst.workers 2
 	@rapid=$$(go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$.ImportPath}}{{"\n"}}{{end}}{{end}}' ./... | sort -u); \
 	if [ -n "$$rapid" ]; then set -x; go test -count=1 -timeout 60m $$rapid -rapid.checks=10000; fi
 	@$(MAKE) --no-print-directory race fuzz
