@@ -173,8 +173,8 @@ func (l Limits) For(of Scope) Allowance {
 	var rank [numLimits]int
 	for i := range l {
 		row := &l[i]
-		at := limitIndex(row.Name)
-		if at < 0 {
+		at, known := limitIndex(row.Name)
+		if !known {
 			continue
 		}
 		if r := row.Covers(of); r > 0 && r >= rank[at] {
@@ -187,48 +187,39 @@ func (l Limits) For(of Scope) Allowance {
 	return a
 }
 
-const numLimits = 17
+// LimitIndex is the place of a limit in LimitKinds. An admission asks for some ten limits of each holder: by these, no name is looked for.
+type LimitIndex uint8
 
-// limitIndex returns the place of a limit in LimitKinds, -1 if there is no such limit. It is no map, since each admission asks for some
-// ten limits of each holder.
-func limitIndex(name LimitName) int {
-	switch name {
-	case LimitHold:
-		return 0
-	case LimitLead:
-		return 1
-	case LimitReservations:
-		return 2
-	case LimitActive:
-		return 3
-	case LimitNoShow:
-		return 4
-	case LimitLength:
-		return 5
-	case LimitShare:
-		return 6
-	case LimitPESeconds:
-		return 7
-	case LimitBudget:
-		return 8
-	case LimitMonthBudget:
-		return 9
-	case LimitDelay:
-		return 10
-	case LimitIdle:
-		return 11
-	case LimitRate:
-		return 12
-	case LimitBurst:
-		return 13
-	case LimitStreams:
-		return 14
-	case LimitRequest:
-		return 15
-	case LimitRemembered:
-		return 16
+// The places of the limits.
+const (
+	ByHold LimitIndex = iota
+	ByLead
+	ByReservations
+	ByActive
+	ByNoShow
+	ByLength
+	ByShare
+	ByPESeconds
+	ByBudget
+	ByMonthBudget
+	ByDelay
+	ByIdle
+	ByRate
+	ByBurst
+	ByStreams
+	ByRequest
+	ByRemembered
+	numLimits
+)
+
+// limitIndex returns the place of a limit in LimitKinds; known is false if there is no such limit.
+func limitIndex(name LimitName) (at LimitIndex, known bool) {
+	for i := range LimitKinds {
+		if LimitKinds[i].Name == name {
+			return LimitIndex(i), true
+		}
 	}
-	return -1
+	return 0, false
 }
 
 // Validate reports a row that cannot be right, as an *berth.Error of code Invalid.
@@ -324,16 +315,21 @@ func (a *Allowance) Unlimited() bool { return *a == Allowance{} }
 
 // Limit returns the value of a limit; ok is false if there is none.
 func (a *Allowance) Limit(name LimitName) (value int64, ok bool) {
-	at := limitIndex(name)
-	if at < 0 {
+	at, known := limitIndex(name)
+	if !known {
 		panic(fmt.Sprintf("policy: no limit %q", name))
 	}
+	return a.By(at)
+}
+
+// By is Limit of the limit at a place.
+func (a *Allowance) By(at LimitIndex) (value int64, ok bool) {
 	return a.values[at] - 1, a.values[at] > 0
 }
 
 // Without is the allowance without one of its limits.
-func (a Allowance) Without(name LimitName) Allowance {
-	a.values[limitIndex(name)] = 0
+func (a Allowance) Without(at LimitIndex) Allowance {
+	a.values[at] = 0
 	return a
 }
 
@@ -348,36 +344,30 @@ func (a Allowance) And(b Allowance) Allowance {
 }
 
 // BoundsCosts reports whether what a promise costs ordinary jobs is limited.
-func (a *Allowance) BoundsCosts() bool {
-	return a.values[limitIndex(LimitDelay)] > 0 || a.values[limitIndex(LimitIdle)] > 0
-}
+func (a *Allowance) BoundsCosts() bool { return a.values[ByDelay] > 0 || a.values[ByIdle] > 0 }
 
 // HasBudget reports whether there is a budget, of a month or for all time.
-func (a *Allowance) HasBudget() bool {
-	return a.values[limitIndex(LimitBudget)] > 0 || a.values[limitIndex(LimitMonthBudget)] > 0
-}
+func (a *Allowance) HasBudget() bool { return a.values[ByBudget] > 0 || a.values[ByMonthBudget] > 0 }
 
 // Only is some limits of the allowance, without all others.
-func (a Allowance) Only(names ...LimitName) (some Allowance) {
-	for _, name := range names {
-		at := limitIndex(name)
+func (a Allowance) Only(list ...LimitIndex) (some Allowance) {
+	for _, at := range list {
 		some.values[at] = a.values[at]
 	}
 	return some
 }
 
 // Exceeds returns the refusal's words on a limit that a value exceeds; nil if it does not.
-func (a *Allowance) Exceeds(name LimitName, asked int64) *berth.Exceeded {
-	value, limited := a.Limit(name)
-	if !limited || asked <= value {
-		return nil
+func (a *Allowance) Exceeds(at LimitIndex, asked int64) *berth.Exceeded {
+	if value, limited := a.By(at); limited && asked > value {
+		return &berth.Exceeded{Limit: string(LimitKinds[at].Name), Allowed: value, Asked: asked}
 	}
-	return &berth.Exceeded{Limit: string(name), Allowed: value, Asked: asked}
+	return nil
 }
 
 // ShareOf returns how many PEs of that number may be promised at once.
 func (a *Allowance) ShareOf(size berth.Count) (most berth.Count, limited bool) {
-	share, limited := a.Limit(LimitShare)
+	share, limited := a.By(ByShare)
 	if !limited {
 		return size, false
 	}

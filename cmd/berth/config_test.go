@@ -60,7 +60,7 @@ limits: [{role: user, active: 3, sites: [plain]}]
 	}
 	compare := func(got *setup) {
 		t.Helper()
-		if a := got.config.Limits.Of("user", "alice"); a.Exceeds(policy.LimitActive, 4) == nil || a.Exceeds(policy.LimitLength, 1<<40) == nil {
+		if a := got.config.Limits.Of("user", "alice"); a.Exceeds(policy.ByActive, 4) == nil || a.Exceeds(policy.ByLength, 1<<40) == nil {
 			t.Error("the limits are not those of the file, then the defaults:", a)
 		}
 		got.config = engine.Config{Place: got.config.Place, Sites: got.config.Sites} // the rest is the preset's

@@ -57,10 +57,10 @@ func (x *search) overBudget(a *allowance, area int64) *berth.Exceeded {
 		return nil
 	}
 	area = state.AddCharges(area, x.keeps())
-	if over := a.exceeds(policy.LimitBudget, x.charged(a, policy.Always, area)); over != nil {
+	if over := a.exceeds(policy.ByBudget, x.charged(a, policy.Always, area)); over != nil {
 		return over
 	}
-	return a.exceeds(policy.LimitMonthBudget, area)
+	return a.exceeds(policy.ByMonthBudget, area)
 }
 
 // overLonger says that a holder may not be charged for that many PE-seconds more of a reservation that lasts longer, nil if it may.
@@ -68,10 +68,10 @@ func (f *Finder) overLonger(a *allowance, d *state.Entry, area int64) *berth.Exc
 	if area == 0 {
 		return nil
 	}
-	if over := a.exceeds(policy.LimitBudget, f.charged(a, policy.Always, area)); over != nil {
+	if over := a.exceeds(policy.ByBudget, f.charged(a, policy.Always, area)); over != nil {
 		return over
 	}
-	return a.exceeds(policy.LimitMonthBudget, f.charged(a, policy.MonthOf(d.Start()), area))
+	return a.exceeds(policy.ByMonthBudget, f.charged(a, policy.MonthOf(d.Start()), area))
 }
 
 // OverIdle returns the refusal of a budget that a request exceeds at some places with the PE-seconds that it leaves idle in
@@ -93,9 +93,9 @@ func (f *Finder) OverIdle(r *berth.Request, at []berth.Allotment, idle int64, lo
 			continue
 		}
 		for _, b := range []struct {
-			name policy.LimitName
+			name policy.LimitIndex
 			in   policy.Month
-		}{{policy.LimitBudget, policy.Always}, {policy.LimitMonthBudget, policy.MonthOf(start)}} {
+		}{{policy.ByBudget, policy.Always}, {policy.ByMonthBudget, policy.MonthOf(start)}} {
 			asked := f.charged(&a, b.in, state.AddCharges(area, idle))
 			switch {
 			case own == nil || !f.state.Holds(a.of, own):
@@ -118,7 +118,7 @@ func (x *search) hasMonths(p *pool) bool {
 		return false
 	}
 	for i := range x.allowed {
-		if _, limited := x.allowed[i].Limit(policy.LimitMonthBudget); limited && x.in(p, &x.allowed[i]) {
+		if _, limited := x.allowed[i].By(policy.ByMonthBudget); limited && x.in(p, &x.allowed[i]) {
 			return true
 		}
 	}
@@ -131,15 +131,17 @@ func (x *search) monthFrom(p *pool, area int64, start berth.Time) berth.Time {
 		return start
 	}
 	area = state.AddCharges(area, x.keeps())
+	m := policy.MonthOf(start)
 	for i := 0; i < len(x.allowed); i++ {
 		a := &x.allowed[i]
-		most, limited := a.Limit(policy.LimitMonthBudget)
-		switch m := policy.MonthOf(start); {
+		most, limited := a.By(policy.ByMonthBudget)
+		switch {
 		case !limited || !x.in(p, a):
 		case area > most:
 			return berth.Forever
 		case x.charged(a, m, area) > most:
-			start, i = (m + 1).Start(), -1 // all are asked about the next one
+			m, i = m+1, -1 // all are asked about the next one
+			start = m.Start()
 		}
 	}
 	return start
@@ -159,7 +161,7 @@ func (x *search) monthBeyond(found []berth.Allotment) (berth.ResourceID, *berth.
 		}
 		area = state.AddCharges(area, x.keeps())
 		m := policy.MonthOf(found[0].Start)
-		over := a.exceeds(policy.LimitMonthBudget, x.charged(a, m, area))
+		over := a.exceeds(policy.ByMonthBudget, x.charged(a, m, area))
 		if over == nil {
 			continue
 		}
@@ -179,12 +181,12 @@ func (f *Finder) overAlways(a *allowance, charge int64) *berth.Exceeded {
 	if charge == 0 {
 		return nil
 	}
-	return a.exceeds(policy.LimitBudget, f.charged(a, policy.Always, charge))
+	return a.exceeds(policy.ByBudget, f.charged(a, policy.Always, charge))
 }
 
 // overMonths says that tasks, which are charged as much each, come to more than a budget leaves in the month in which they start, nil if they do not.
 func (f *Finder) overMonths(a *allowance, tasks []*berth.Allotment, charges []int64) *berth.Exceeded {
-	if _, limited := a.Limit(policy.LimitMonthBudget); !limited {
+	if _, limited := a.By(policy.ByMonthBudget); !limited {
 		return nil
 	}
 	areas := map[policy.Month]int64{}
@@ -201,7 +203,7 @@ func (f *Finder) overMonths(a *allowance, tasks []*berth.Allotment, charges []in
 	}
 	slices.Sort(months)
 	for _, m := range months {
-		if over := a.exceeds(policy.LimitMonthBudget, f.charged(a, m, areas[m])); over != nil {
+		if over := a.exceeds(policy.ByMonthBudget, f.charged(a, m, areas[m])); over != nil {
 			return over
 		}
 	}
@@ -226,8 +228,8 @@ func (f *Finder) overTry(at *TaskPlace, vacant []*state.Entry) *berth.Exceeded {
 			}
 		}
 		if over := cmp.Or(
-			of.exceeds(policy.LimitLength, int64(a.End.Sub(a.Start))),
-			of.exceeds(policy.LimitPESeconds, has),
+			of.exceeds(policy.ByLength, int64(a.End.Sub(a.Start))),
+			of.exceeds(policy.ByPESeconds, has),
 		); over != nil {
 			return over
 		}
@@ -235,8 +237,8 @@ func (f *Finder) overTry(at *TaskPlace, vacant []*state.Entry) *berth.Exceeded {
 			continue
 		}
 		if over := cmp.Or(
-			of.exceeds(policy.LimitBudget, x.charged(&of, policy.Always, charge)),
-			of.exceeds(policy.LimitMonthBudget, x.charged(&of, policy.MonthOf(a.Start), charge)),
+			of.exceeds(policy.ByBudget, x.charged(&of, policy.Always, charge)),
+			of.exceeds(policy.ByMonthBudget, x.charged(&of, policy.MonthOf(a.Start), charge)),
 		); over != nil {
 			return over
 		}

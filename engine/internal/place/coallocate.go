@@ -94,8 +94,8 @@ func (x *search) least(part int, areas, charges []int64) (refusal *berth.Refusal
 			if no := x.limited(p, v); no == nil {
 				allowed = true
 				for i := range least {
-					least[i] = min(least[i], x.areaOf(&x.allowed[i], policy.LimitPESeconds, p, v))
-					cheapest[i] = min(cheapest[i], x.areaOf(&x.allowed[i], policy.LimitBudget, p, v))
+					least[i] = min(least[i], x.areaOf(&x.allowed[i], policy.ByPESeconds, p, v))
+					cheapest[i] = min(cheapest[i], x.areaOf(&x.allowed[i], policy.ByBudget, p, v))
 				}
 			} else if refusal == nil || no.Wanted < refusal.Wanted {
 				refusal = no
@@ -113,11 +113,11 @@ func (x *search) least(part int, areas, charges []int64) (refusal *berth.Refusal
 }
 
 // areaOf returns how many PE-seconds of a holder a variant takes in a pool, or is charged for where a budget is meant.
-func (x *search) areaOf(a *allowance, limit policy.LimitName, p *pool, v berth.Variant) int64 {
+func (x *search) areaOf(a *allowance, limit policy.LimitIndex, p *pool, v berth.Variant) int64 {
 	switch {
 	case !x.in(p, a):
 		return 0
-	case limit == policy.LimitPESeconds:
+	case limit == policy.ByPESeconds:
 		return v.Area()
 	}
 	return x.price(p, v.Area())

@@ -53,9 +53,9 @@ func (f *Finder) OverCost(r *berth.Request, at []berth.Allotment, cost Cost) *be
 // exceedsCost says which limit a cost exceeds, nil if it exceeds none.
 func (a *allowance) exceedsCost(cost Cost) *berth.Exceeded {
 	for _, is := range []struct {
-		name  policy.LimitName
+		name  policy.LimitIndex
 		asked int64
-	}{{policy.LimitDelay, int64(cost.Delay)}, {policy.LimitIdle, cost.Idle}} {
+	}{{policy.ByDelay, int64(cost.Delay)}, {policy.ByIdle, cost.Idle}} {
 		if over := a.exceeds(is.name, is.asked); over != nil {
 			return over
 		}
@@ -64,10 +64,10 @@ func (a *allowance) exceedsCost(cost Cost) *berth.Exceeded {
 		return nil
 	}
 	over := &berth.Exceeded{Limit: string(policy.LimitDelay), Asked: int64(cost.Delay)}
-	allowed, limited := a.Limit(policy.LimitDelay)
+	allowed, limited := a.By(policy.ByDelay)
 	if !limited {
 		over.Limit, over.Asked = string(policy.LimitIdle), cost.Idle
-		allowed, _ = a.Limit(policy.LimitIdle)
+		allowed, _ = a.By(policy.ByIdle)
 	}
 	over.Allowed = allowed
 	a.names(over)

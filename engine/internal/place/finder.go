@@ -238,6 +238,8 @@ type search struct {
 	pinned    []berth.Variant  // of each part, if they are fixed
 	allowed   []allowance      // to the holders that have limits; it is not written
 	bound     bool             // a limit has narrowed the search
+	looked    bool             // pending is known
+	pending   bool             // the request is among the pending ones
 	vacant    []*state.Entry   // have left their places, and are charged as they were
 	placed    map[inPool]share // with what was placed before and is on no record; nil is what is promised
 	over      *berth.Refusal   // of a limit that does not depend on the place

@@ -44,7 +44,7 @@ type group struct {
 // areas is the PE-seconds that a holder may have, and has.
 type areas struct {
 	*allowance
-	name   policy.LimitName
+	name   policy.LimitIndex
 	left   int64   // beside what it has; of a month, beside what is charged in that of the start that is looked at
 	chosen int64   // of what is chosen
 	least  []int64 // by part: the least of this and all later ones
@@ -109,16 +109,16 @@ func (x *search) group(t *state.Trial, nearest bool) *group {
 func (g *group) limitAreas() {
 	for i := range g.allowed {
 		a := &g.allowed[i]
-		for _, name := range []policy.LimitName{policy.LimitPESeconds, policy.LimitBudget, policy.LimitMonthBudget} {
-			most, limited := a.Limit(name)
+		for _, name := range []policy.LimitIndex{policy.ByPESeconds, policy.ByBudget, policy.ByMonthBudget} {
+			most, limited := a.By(name)
 			if !limited {
 				continue
 			}
 			of := areas{allowance: a, name: name, left: most, least: make([]int64, len(g.shapes)+1)}
 			switch name {
-			case policy.LimitPESeconds:
+			case policy.ByPESeconds:
 				of.left -= g.state.Usage(a.of).PESeconds
-			case policy.LimitBudget:
+			case policy.ByBudget:
 				of.left -= g.charged(a, policy.Always, g.keeps())
 			}
 			of.left = max(of.left, 0) // what takes nothing is within it
@@ -138,10 +138,10 @@ func (g *group) limitAreas() {
 // limitMonth sets what budgets leave in the month of a start. Where something is charged there, the parts may fit in the next.
 func (g *group) limitMonth(start berth.Time) {
 	for i := range g.areas {
-		if of := &g.areas[i]; of.name == policy.LimitMonthBudget {
+		if of := &g.areas[i]; of.name == policy.ByMonthBudget {
 			m := policy.MonthOf(start)
 			charged := g.state.Charged(of.of, m)
-			most, _ := of.Limit(of.name)
+			most, _ := of.By(of.name)
 			if of.left = max(most-state.AddCharges(charged, g.keeps()), 0); charged > 0 {
 				g.stocked, g.search.bound = min(g.stocked, (m+1).Start()), true
 			}

@@ -31,11 +31,17 @@ type allowance struct {
 func (f *Finder) limits() bool { return len(f.Limits) > 0 || len(f.Ahead) > 0 }
 
 // exceeds is Exceeds with the holder that is limited.
-func (a *allowance) exceeds(name policy.LimitName, asked int64) *berth.Exceeded {
-	over := a.Exceeds(name, asked)
-	if over != nil {
-		a.names(over)
+func (a *allowance) exceeds(at policy.LimitIndex, asked int64) *berth.Exceeded {
+	if value, limited := a.By(at); !limited || asked <= value {
+		return nil
 	}
+	return a.over(at, asked)
+}
+
+// over is exceeds of a limit that is exceeded.
+func (a *allowance) over(at policy.LimitIndex, asked int64) *berth.Exceeded {
+	over := a.Exceeds(at, asked)
+	a.names(over)
 	return over
 }
 
@@ -149,11 +155,11 @@ func (f *Finder) allowancesNow(r *berth.Request) []allowance {
 }
 
 // without is some allowances without some of their limits.
-func without(list []allowance, names ...policy.LimitName) []allowance {
+func without(list []allowance, names ...policy.LimitIndex) []allowance {
 	less := slices.Clone(list)
 	for i := range less {
 		for _, name := range names {
-			if less[i].Allowance = less[i].Without(name); name == policy.LimitShare {
+			if less[i].Allowance = less[i].Without(name); name == policy.ByShare {
 				less[i].ahead = nil
 			}
 		}
@@ -174,7 +180,7 @@ func (x *search) admission() {
 // in reports whether an allowance counts in a pool: that of a partition does where the
 // partition takes the request, and that of an account or a QOS if the request names it.
 func (x *search) in(p *pool, a *allowance) bool {
-	if account, qos := a.of.Account(), a.of.QOS(); account != "" && account != x.r.Account || qos != "" && qos != x.r.QOS {
+	if !a.of.NamedBy(x.r) {
 		return false // it is that of another task
 	}
 	name := a.of.Partition()
@@ -205,7 +211,7 @@ func (x *search) overNow(a *allowance) *berth.Exceeded {
 		return over
 	}
 	now := x.state.Now()
-	over := a.exceeds(policy.LimitLead, int64(max(x.notBefore, now).Sub(now)))
+	over := a.exceeds(policy.ByLead, int64(max(x.notBefore, now).Sub(now)))
 	if over != nil {
 		over.Frees = x.notBefore.Add(-berth.Duration(over.Allowed))
 	}
@@ -218,22 +224,22 @@ func (x *search) overCount(a *allowance) *berth.Exceeded {
 	if x.again != nil && x.state.Holds(a.of, x.again) {
 		return nil
 	}
-	if over := a.exceeds(policy.LimitHold, int64(x.r.Hold)); over != nil && x.again == nil {
+	if over := a.exceeds(policy.ByHold, int64(x.r.Hold)); over != nil && x.again == nil {
 		return over
 	}
-	open := x.state.Open(a.of)
+	open, live := x.state.Counts(a.of)
 	if !x.isPending() {
 		open++ // it is not among them yet
 	}
-	if over := a.exceeds(policy.LimitReservations, int64(open)); over != nil {
+	if over := a.exceeds(policy.ByReservations, int64(open)); over != nil {
 		over.Frees = x.whenOver(a.of, open-int(over.Allowed), true)
 		return over
 	}
 	if x.r.IsJob() {
 		return nil
 	}
-	live := x.state.Usage(a.of).Reservations + 1
-	if over := a.exceeds(policy.LimitActive, int64(live)); over != nil {
+	live++
+	if over := a.exceeds(policy.ByActive, int64(live)); over != nil {
 		over.Frees = x.whenOver(a.of, live-int(over.Allowed), false)
 		return over
 	}
@@ -242,11 +248,11 @@ func (x *search) overCount(a *allowance) *berth.Exceeded {
 
 // overNoShow says that too much of a holder has gone unused, nil if it has not.
 func (f *Finder) overNoShow(a *allowance) *berth.Exceeded {
-	if _, limited := a.Limit(policy.LimitNoShow); !limited {
+	if _, limited := a.By(policy.ByNoShow); !limited {
 		return nil
 	}
 	unused := f.state.Unused(a.of)
-	over := a.exceeds(policy.LimitNoShow, int64(len(unused)))
+	over := a.exceeds(policy.ByNoShow, int64(len(unused)))
 	if over != nil {
 		over.Frees = unused[len(unused)-1-int(over.Allowed)].Add(policy.NoShowWindow)
 	}
@@ -257,13 +263,16 @@ func (f *Finder) overNoShow(a *allowance) *berth.Exceeded {
 // is.
 func (x *search) full() bool {
 	other := *x
-	other.allowed = without(x.allowed, policy.LimitHold, policy.LimitLead)
+	other.allowed = without(x.allowed, policy.ByHold, policy.ByLead)
 	return other.overLimit() != nil
 }
 
 // isPending reports whether the request is among the pending ones already.
 func (x *search) isPending() bool {
-	return x.state.Job(x.r.ID) != nil || x.state.Request(x.r.ID) != nil
+	if !x.looked { // for each of its holders it is asked for again
+		x.looked, x.pending = true, x.state.Job(x.r.ID) != nil || x.state.Request(x.r.ID) != nil
+	}
+	return x.pending
 }
 
 // whenOver returns when n of the holder's reservations will be over, 0 if there are
@@ -334,7 +343,7 @@ func (x *search) overIn(p *pool, a *allowance, v berth.Variant) *berth.Exceeded 
 			return over
 		}
 	}
-	if over := a.exceeds(policy.LimitLength, int64(v.Duration)); over != nil || x.r.IsJob() {
+	if over := a.exceeds(policy.ByLength, int64(v.Duration)); over != nil || x.r.IsJob() {
 		return over
 	}
 	if most, limited := x.shareOf(p, a); limited && v.NPE > most {
@@ -369,11 +378,11 @@ func (x *search) exceedsShare(a *allowance, most, asked berth.Count, at berth.Ti
 
 // overArea says that a holder may not have that many PE-seconds more, nil if it may.
 func (x *search) overArea(a *allowance, area int64) *berth.Exceeded {
-	if _, limited := a.Limit(policy.LimitPESeconds); !limited {
+	if _, limited := a.By(policy.ByPESeconds); !limited {
 		return nil
 	}
 	has := x.state.Usage(a.of)
-	over := a.exceeds(policy.LimitPESeconds, berth.AddAreas(has.PESeconds, area))
+	over := a.exceeds(policy.ByPESeconds, berth.AddAreas(has.PESeconds, area))
 	if over == nil || area > over.Allowed {
 		return over
 	}
@@ -400,7 +409,7 @@ func (x *search) overArea(a *allowance, area int64) *berth.Exceeded {
 func (x *search) latest(p *pool) (last berth.Time, limited bool) {
 	for i := range x.allowed {
 		a := &x.allowed[i]
-		lead, leads := a.Limit(policy.LimitLead)
+		lead, leads := a.By(policy.ByLead)
 		if !leads || !x.in(p, a) {
 			continue
 		}
@@ -422,22 +431,22 @@ func (x *search) inTime(p *pool, deadline berth.Time, d berth.Duration) berth.Ti
 }
 
 // narrowings are the limits that narrow a search, in the order in which it is tried without them.
-var narrowings = [][]policy.LimitName{
-	{policy.LimitLead},
-	{policy.LimitShare},
-	{policy.LimitLead, policy.LimitShare},
-	{policy.LimitMonthBudget},
-	{policy.LimitLead, policy.LimitMonthBudget},
-	{policy.LimitShare, policy.LimitMonthBudget},
-	{policy.LimitLead, policy.LimitShare, policy.LimitMonthBudget},
+var narrowings = [][]policy.LimitIndex{
+	{policy.ByLead},
+	{policy.ByShare},
+	{policy.ByLead, policy.ByShare},
+	{policy.ByMonthBudget},
+	{policy.ByLead, policy.ByMonthBudget},
+	{policy.ByShare, policy.ByMonthBudget},
+	{policy.ByLead, policy.ByShare, policy.ByMonthBudget},
 }
 
 // beyond says how a place is beyond a limit that narrows a search, nil if it is not.
-func (x *search) beyond(name policy.LimitName, found []berth.Allotment) (berth.ResourceID, *berth.Exceeded) {
+func (x *search) beyond(name policy.LimitIndex, found []berth.Allotment) (berth.ResourceID, *berth.Exceeded) {
 	switch name {
-	case policy.LimitShare:
+	case policy.ByShare:
 		return x.shareBeyond(found)
-	case policy.LimitMonthBudget:
+	case policy.ByMonthBudget:
 		return x.monthBeyond(found)
 	}
 	return x.leadBeyond(found)
@@ -479,7 +488,7 @@ func (x *search) leadBeyond(found []berth.Allotment) (id berth.ResourceID, over 
 			if !x.in(p, a) {
 				continue
 			}
-			one := a.exceeds(policy.LimitLead, int64(start.Sub(x.state.Now())))
+			one := a.exceeds(policy.ByLead, int64(start.Sub(x.state.Now())))
 			if one != nil && (over == nil || one.Allowed < over.Allowed) {
 				id, over = p.id, one
 				over.Frees = start.Add(-berth.Duration(over.Allowed))
@@ -516,7 +525,7 @@ func (f *Finder) Forbidden(r *berth.Request) *berth.Refusal {
 	}
 	x := f.search(r, nil)
 	x.admission()
-	x.allowed = without(x.allowed, policy.LimitActive) // there may be room when it is decided
+	x.allowed = without(x.allowed, policy.ByActive) // there may be room when it is decided
 	refusal := x.overLimit()
 	if refusal == nil && r.IsJob() {
 		refusal = x.longJob()
@@ -577,7 +586,7 @@ func (f *Finder) overExtension(d *state.Entry, until berth.Time, role string, yi
 		if !x.in(p, a) {
 			continue
 		}
-		over := a.exceeds(policy.LimitLength, int64(until.Sub(held.Start)))
+		over := a.exceeds(policy.ByLength, int64(until.Sub(held.Start)))
 		if over == nil {
 			over = x.overArea(a, berth.Area(held.NPE, until.Sub(held.End)))
 		}

@@ -179,7 +179,7 @@ func (x *search) takesFor(p *pool, takes []take, list shares, v berth.Variant) [
 // hasShares reports whether a holder of the request has a share of pools.
 func (x *search) hasShares() bool {
 	for i := range x.allowed {
-		if _, limited := x.allowed[i].Limit(policy.LimitShare); limited || len(x.allowed[i].ahead) > 0 {
+		if _, limited := x.allowed[i].By(policy.ByShare); limited || len(x.allowed[i].ahead) > 0 {
 			return true
 		}
 	}

@@ -167,7 +167,7 @@ func (b *bounds) narrowed(x *search) {
 		if !x.in(b.pool, &a) {
 			continue
 		}
-		if length, limited := a.Limit(policy.LimitLength); limited && (b.longest == 0 || berth.Duration(length) < b.longest) {
+		if length, limited := a.By(policy.ByLength); limited && (b.longest == 0 || berth.Duration(length) < b.longest) {
 			b.longest = max(berth.Duration(length), 1)
 		}
 		if a.of == state.OfUser(x.r.User) {

@@ -29,7 +29,7 @@ func (f *Finder) Again(w *berth.Workflow, task int, d *state.Entry, ready, befor
 	x := f.search(&r, d)
 	x.extended = d.Extended()
 	if before < berth.Forever {
-		x.allowed = f.sharesOf(&r, policy.LimitMonthBudget)
+		x.allowed = f.sharesOf(&r, policy.ByMonthBudget)
 		run := p.config.SpeedFor(&r.Requirements).Scale(v.Duration) + d.Extended()
 		r.Deadline = before.Add(run).Add(f.hauling(p, r.StorageMB))
 		x.deadline = r.Deadline
@@ -61,7 +61,7 @@ type Try struct {
 // their limits it exceeds. A month without the budget for it is passed over if it ends by the deadline of its workflow in a later one.
 func (f *Finder) Retry(try *Try) (found TaskPlace, over *berth.Exceeded, ok bool) {
 	last := berth.Time(berth.TimeLimit - 1)
-	if found, ok = f.retry(try, last, policy.LimitShare); !ok {
+	if found, ok = f.retry(try, last, policy.ByShare); !ok {
 		if found, ok = f.retry(try, last); !ok {
 			return found, nil, false
 		}
@@ -74,14 +74,14 @@ func (f *Finder) Retry(try *Try) (found TaskPlace, over *berth.Exceeded, ok bool
 	if over == nil || over.Limit != string(policy.LimitMonthBudget) {
 		return found, over, true
 	}
-	if later, fits := f.retry(try, due(try.Workflow), policy.LimitShare, policy.LimitMonthBudget); fits {
+	if later, fits := f.retry(try, due(try.Workflow), policy.ByShare, policy.ByMonthBudget); fits {
 		return later, f.overTry(&later, try.Vacant), true
 	}
 	return found, over, true
 }
 
 // retry is Retry by a time, with the limits that narrow it.
-func (f *Finder) retry(try *Try, last berth.Time, names ...policy.LimitName) (TaskPlace, bool) {
+func (f *Finder) retry(try *Try, last berth.Time, names ...policy.LimitIndex) (TaskPlace, bool) {
 	t := f.state.Try()
 	defer t.Close()
 	f.clear(t, nil)

@@ -21,8 +21,8 @@ func (f *Finder) narrows(w *berth.Workflow) bool {
 	does := func(of policy.Scope) bool {
 		of.Role = w.Role
 		a := f.allowedTo(of)
-		_, share := a.Limit(policy.LimitShare)
-		_, length := a.Limit(policy.LimitLength)
+		_, share := a.By(policy.ByShare)
+		_, length := a.By(policy.ByLength)
 		return share || length
 	}
 	if w.User != "" && does(policy.Scope{User: w.User}) || w.Owner != "" && does(policy.Scope{User: w.Owner}) {
@@ -70,9 +70,9 @@ func (f *Finder) commonShares(w *berth.Workflow, p *pool) shares {
 
 // sharesOf returns what bounds where a task is placed that has been planned: the shares of PEs,
 // which a plan keeps to without what is added to it, transfers and waits; and further limits by name.
-func (f *Finder) sharesOf(r *berth.Request, further ...policy.LimitName) (list []allowance) {
+func (f *Finder) sharesOf(r *berth.Request, further ...policy.LimitIndex) (list []allowance) {
 	for _, a := range f.allowances(r) {
-		if a.Allowance = a.Only(append(further, policy.LimitShare)...); !a.Unlimited() || len(a.ahead) > 0 {
+		if a.Allowance = a.Only(append(further, policy.ByShare)...); !a.Unlimited() || len(a.ahead) > 0 {
 			list = append(list, a)
 		}
 	}
@@ -133,10 +133,10 @@ func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []sear
 	}
 	n, usage := len(tasks), f.state.Usage(a.of)
 	over := cmp.Or(
-		a.exceeds(policy.LimitHold, int64(w.Hold)),
-		a.exceeds(policy.LimitReservations, int64(f.state.Open(a.of)+n)),
-		a.exceeds(policy.LimitActive, int64(usage.Reservations+n)),
-		a.exceeds(policy.LimitPESeconds, berth.AddAreas(usage.PESeconds, area)),
+		a.exceeds(policy.ByHold, int64(w.Hold)),
+		a.exceeds(policy.ByReservations, int64(f.state.Open(a.of)+n)),
+		a.exceeds(policy.ByActive, int64(usage.Reservations+n)),
+		a.exceeds(policy.ByPESeconds, berth.AddAreas(usage.PESeconds, area)),
 		f.overAlways(a, charge),
 		f.overMonths(a, tasks, charges),
 		f.overNoShow(a),
@@ -148,8 +148,8 @@ func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []sear
 		}
 		wanted, resource, name = task.NPE, task.Resource, names[i]
 		over = cmp.Or(
-			a.exceeds(policy.LimitLength, int64(task.End.Sub(task.Start))),
-			a.exceeds(policy.LimitLead, int64(task.Start.Sub(f.state.Now()))),
+			a.exceeds(policy.ByLength, int64(task.End.Sub(task.Start))),
+			a.exceeds(policy.ByLead, int64(task.Start.Sub(f.state.Now()))),
 		)
 	}
 	if over == nil {

@@ -91,14 +91,40 @@ func (l *ledger) chargeOf(h Holder, e *Entry, until berth.Time) (n int64) {
 // ChargeOf returns what a live reservation is charged to one of its holders, as promised.
 func (s *State) ChargeOf(h Holder, e *Entry) int64 { return s.ledger.chargeOf(h, e, berth.Forever) }
 
+// bill is what a reservation is charged to its holders if its PEs are held until a time. All are charged for all of it but partitions,
+// which are for what they take: so it is worked out once.
+type bill struct {
+	e     *Entry
+	until berth.Time
+	month policy.Month // in which it starts
+	whole int64
+}
+
+// billOf returns the bill of a reservation; nothing is worked out where there are no budgets.
+func (l *ledger) billOf(e *Entry, until berth.Time) bill {
+	b := bill{e: e, until: until}
+	if l.budgets {
+		b.month, b.whole = policy.MonthOf(e.Start()), l.chargeOf(OfUser(e.r.Request.User), e, until)
+	}
+	return b
+}
+
+// charged returns what a holder is charged by a bill.
+func (l *ledger) charged(h Holder, b *bill) int64 {
+	if h.kind == ofPartition {
+		return l.chargeOf(h, b.e, b.until)
+	}
+	return b.whole
+}
+
 // owe adds to what a holder is charged for the whole of a live reservation, or takes it out.
-func (l *ledger) owe(h Holder, t *tally, e *Entry, sign int64) {
+func (l *ledger) owe(h Holder, t *tally, b *bill, sign int64) {
 	if !l.budgets || h.kind == ofEveryone {
 		return
 	}
-	if n := sign * l.chargeOf(h, e, berth.Forever); n != 0 {
+	if n := sign * l.charged(h, b); n != 0 {
 		t.owe(policy.Always, n)
-		t.owe(policy.MonthOf(e.Start()), n)
+		t.owe(b.month, n)
 	}
 }
 
@@ -117,10 +143,11 @@ func (s *State) settle(c *change.Change, e *Entry) {
 	if !paid || c.Kind == change.Ended && e.running != 1 {
 		return
 	}
+	bill, now := l.billOf(e, until), policy.MonthOf(s.now)
 	charge := func(h Holder) {
-		n, started, now := l.chargeOf(h, e, until), policy.MonthOf(e.Start()), policy.MonthOf(s.now)
+		n := l.charged(h, &bill)
 		s.charged.add(h, policy.Always, n)
-		s.charged.add(h, started, n)
+		s.charged.add(h, bill.month, n)
 		for m := range s.charged[h.kind][h.name] {
 			if m < now-monthsKept && m != policy.Always {
 				delete(s.charged[h.kind][h.name], m)

@@ -51,6 +51,17 @@ func (h Holder) QOS() string { return h.nameOf(ofQOS) }
 // Partition returns the name of a partition, "" if the holder is none.
 func (h Holder) Partition() string { return h.nameOf(ofPartition) }
 
+// NamedBy reports whether what is limited for a holder counts for a request: that of an account or a QOS does if it names that.
+func (h Holder) NamedBy(r *berth.Request) bool {
+	switch h.kind {
+	case ofAccount:
+		return h.name == r.Account
+	case ofQOS:
+		return h.name == r.QOS
+	}
+	return true
+}
+
 func (h Holder) nameOf(kind holderKind) string {
 	if h.kind != kind {
 		return ""

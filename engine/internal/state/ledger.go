@@ -17,9 +17,10 @@ type ledger struct {
 	live    map[string]*Entry
 	of      byHolder[*tally] // of those that have something
 	holding holding
-	limited bool // what holders own is kept
-	budgets bool // what they are charged is kept
-	shares  bool // what they are promised over time was asked for
+	counted []counted // room for holdersOf
+	limited bool      // what holders own is kept
+	budgets bool      // what they are charged is kept
+	shares  bool      // what they are promised over time was asked for
 	// recent is of each kind the holder that was written last: one admission looks for the same few again and again.
 	recent [holderKinds]struct {
 		name string
@@ -244,6 +245,30 @@ func (l *ledger) tally(h Holder) *tally {
 	return t
 }
 
+// counted is a holder for whom something is counted, with what they have.
+type counted struct {
+	of  Holder
+	has *tally // nil for a user without a name
+}
+
+// holdersOf returns the holders for whom a reservation is counted, its user first, of whom each change writes all: they are looked for once.
+// There are none of jobs where there are no limits. It is valid until it is called again.
+func (l *ledger) holdersOf(e *Entry) []counted {
+	list := l.counted[:0]
+	if l.limited || !e.r.Request.IsJob() {
+		user := counted{of: OfUser(e.r.Request.User)}
+		if user.of.name != "" {
+			user.has = l.tally(user.of)
+		}
+		list = append(list, user)
+		for _, h := range l.holding.beside(&e.r) {
+			list = append(list, counted{h, l.tally(h)})
+		}
+	}
+	l.counted = list
+	return list
+}
+
 // tidy forgets a holder who has nothing. Everyone is never forgotten: they own no list, and what is promised to them counts also
 // while the only reservation is left out of their usage to be placed again.
 func (l *ledger) tidy(h Holder, t *tally) {
@@ -294,22 +319,21 @@ func (l *ledger) joinRest(e *Entry) {
 	l.apart = l.apart[:last]
 }
 
-// forget drops a reservation that holds nothing.
-func (l *ledger) forget(e *Entry) {
+// forget drops a reservation that holds nothing; of one that is vacant the holders are not asked for.
+func (l *ledger) forget(e *Entry, holders []counted) {
 	delete(l.live, e.ID())
 	l.joinRest(e)
 	if !e.vacant {
-		l.enlist(e, -1)
+		l.enlist(e, holders, -1)
 	}
-	user := e.r.Request.User
-	if l.limited && user != "" {
-		l.disown(OfUser(user), int(e.owned))
+	if user := OfUser(e.r.Request.User); l.limited && user.name != "" {
+		l.disown(&counted{user, l.has(user)}, int(e.owned))
 	}
 }
 
 // disown takes what is at a place out of the list of a holder.
-func (l *ledger) disown(h Holder, at int) {
-	t := l.has(h)
+func (l *ledger) disown(by *counted, at int) {
+	h, t := by.of, by.has
 	list := t.owned
 	last := len(list) - 1
 	moved := list[last]
@@ -326,21 +350,21 @@ func (l *ledger) disown(h Holder, at int) {
 
 // enlist enters a reservation or running job in the lists of its owner, account, QOS and partitions,
 // or takes it out. Cost: O(these).
-func (l *ledger) enlist(e *Entry, sign int) {
+func (l *ledger) enlist(e *Entry, holders []counted, sign int) {
 	if !l.limited {
 		return
 	}
 	if sign > 0 {
 		e.listed = e.places[:0]
 	}
-	for i, h := range l.holding.beside(&e.r) {
-		switch {
-		case h == Everyone(): // whose list is live
+	for i := range holders[1:] {
+		h := &holders[1+i]
+		switch t := h.has; {
+		case h.of.kind == ofEveryone: // whose list is live
 			if sign > 0 {
 				e.listed = append(e.listed, 0)
 			}
 		case sign > 0:
-			t := l.tally(h)
 			e.listed = append(e.listed, int32(len(t.owned)))
 			t.owned = append(t.owned, e)
 		default:
@@ -351,37 +375,40 @@ func (l *ledger) enlist(e *Entry, sign int) {
 
 // dropPart ends one part's hold; with the last one the reservation leaves.
 func (l *ledger) dropPart(e *Entry, part int) {
-	l.hold(e, part, -1)
+	holders := l.holdersOf(e)
+	l.hold(e, holders, part, -1)
 	if e.running--; e.running == 0 {
-		l.forget(e)
-		l.use(e, -1)
+		l.forget(e, holders)
+		l.useBy(e, holders, -1)
 		return
 	}
 	e.several().over[part] = true
 }
 
 // use adds a reservation to the usage of its holders, or takes it out.
-func (l *ledger) use(e *Entry, sign int64) {
+func (l *ledger) use(e *Entry, sign int64) { l.useBy(e, l.holdersOf(e), sign) }
+
+// useBy is use by its holders.
+func (l *ledger) useBy(e *Entry, holders []counted, sign int64) {
 	if e.r.Request.IsJob() {
 		return
 	}
-	if user := e.r.Request.User; user != "" {
-		l.useOf(OfUser(user), e, sign)
-	}
-	for _, h := range l.holding.beside(&e.r) {
-		l.useOf(h, e, sign)
+	bill := l.billOf(e, berth.Forever)
+	for i := range holders {
+		if holders[i].has != nil {
+			l.useOf(holders[i].of, holders[i].has, e, &bill, sign)
+		}
 	}
 }
 
-func (l *ledger) useOf(h Holder, e *Entry, sign int64) {
-	t := l.tally(h)
+func (l *ledger) useOf(h Holder, t *tally, e *Entry, bill *bill, sign int64) {
 	t.usage.Reservations += int(sign)
 	for i := range e.r.Allotments {
 		if a := &e.r.Allotments[i]; l.holding.has(h, e.r.Request, a.Resource) {
 			t.usage = t.usage.plus(sign * berth.Area(a.NPE, a.End.Sub(a.Start)))
 		}
 	}
-	l.owe(h, t, e, sign)
+	l.owe(h, t, bill, sign)
 	l.tidy(h, t)
 }
 
@@ -474,6 +501,14 @@ func (s *State) Owned(h Holder) []*Entry {
 		return t.owned
 	}
 	return nil
+}
+
+// Counts returns how many requests, jobs and reservations of a holder are not over, as Open does, and how many live reservations are among them.
+func (s *State) Counts(h Holder) (open, live int) {
+	if t := s.ledger.has(h); t != nil {
+		open, live = len(t.owned), t.usage.Reservations
+	}
+	return open + s.queue.pendingOf(h), live
 }
 
 // Open returns how many requests, jobs and reservations of a user, an account or a QOS are not

@@ -408,7 +408,7 @@ func (s *State) gone(e *Entry) error {
 		return fmt.Errorf("it has a place")
 	}
 	delete(s.degraded, e.ID())
-	s.ledger.forget(e)
+	s.ledger.forget(e, nil) // it is vacant
 	e.running = 0
 	return s.giveUplink(e.r.Transfers, s.begun(e))
 }

@@ -17,6 +17,7 @@ import (
 // stretches and a number in each between them, and a search passes stretches in which there is room. Cost of a change: O(mostSteps + stretches).
 type Promised struct {
 	stretches []stretch // ascending, none empty
+	near      int       // the stretch in which a step was looked for last: the next one is there often, or just behind
 }
 
 // PromisedFrom is how many PEs are promised from a time on.
@@ -34,7 +35,7 @@ type stretch struct {
 }
 
 // mostSteps bounds the steps of a stretch.
-const mostSteps = 64
+const mostSteps = 32
 
 // stepPlace is a step of a Promised: before the first, stretch and step are -1.
 type stepPlace struct{ stretch, step int }
@@ -66,7 +67,7 @@ func (p *Promised) Clone() *Promised {
 	if p == nil {
 		return new(Promised)
 	}
-	c := &Promised{slices.Clone(p.stretches)}
+	c := &Promised{slices.Clone(p.stretches), p.near}
 	for i := range c.stretches {
 		c.stretches[i].steps = slices.Clone(c.stretches[i].steps)
 	}
@@ -78,19 +79,12 @@ func (p *Promised) at(t berth.Time) stepPlace {
 	if p == nil {
 		return stepPlace{-1, -1}
 	}
-	lo, hi := 0, len(p.stretches) // the last that begins by then is in [lo-1, hi-1]
-	for lo < hi {
-		if mid := int(uint(lo+hi) >> 1); p.stretches[mid].first <= t {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if lo == 0 {
+	of := p.stretchAt(t)
+	if of < 0 {
 		return stepPlace{-1, -1}
 	}
-	steps, of := p.stretches[lo-1].steps, lo-1
-	lo, hi = 1, len(steps)
+	steps := p.stretches[of].steps
+	lo, hi := 1, len(steps)
 	for lo < hi {
 		if mid := int(uint(lo+hi) >> 1); steps[mid].At <= t {
 			lo = mid + 1
@@ -99,6 +93,29 @@ func (p *Promised) at(t berth.Time) stepPlace {
 		}
 	}
 	return stepPlace{of, lo - 1}
+}
+
+// stretchAt returns the last stretch that begins by a time, -1 if none does.
+func (p *Promised) stretchAt(t berth.Time) int {
+	if of, n := p.near, len(p.stretches); of < n && p.stretches[of].first <= t {
+		for end := min(of+4, n-1); of < end && p.stretches[of+1].first <= t; {
+			of++
+		}
+		if of+1 == n || p.stretches[of+1].first > t {
+			p.near = of
+			return of
+		}
+	}
+	lo, hi := 0, len(p.stretches) // it is in [lo-1, hi-1]
+	for lo < hi {
+		if mid := int(uint(lo+hi) >> 1); p.stretches[mid].first <= t {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	p.near = max(0, lo-1)
+	return lo - 1
 }
 
 // value returns what is promised from a step on.
@@ -321,28 +338,24 @@ func (p *Promised) check() error {
 
 // hold counts the PEs that a part of a reservation holds, or takes them out, if they are
 // counted at all.
-func (l *ledger) hold(e *Entry, part int, sign berth.Count) {
+func (l *ledger) hold(e *Entry, holders []counted, part int, sign berth.Count) {
 	if !l.shares || !e.promises(part) {
 		return
 	}
-	l.holdOf(OfUser(e.r.Request.User), e, part, sign)
-	for _, h := range l.holding.beside(&e.r) {
-		l.holdOf(h, e, part, sign)
-	}
-}
-
-func (l *ledger) holdOf(h Holder, e *Entry, part int, sign berth.Count) {
-	a, t := &e.r.Allotments[part], l.has(h)
-	if t == nil {
-		return
-	}
-	if p, counted := t.promisedIn(a.Resource); counted && l.holding.has(h, e.r.Request, a.Resource) {
-		p.Add(a.Start, a.End, sign*a.NPE)
+	a := &e.r.Allotments[part]
+	for i := range holders {
+		h := &holders[i]
+		if p, counted := h.has.promisedIn(a.Resource); counted && l.holding.has(h.of, e.r.Request, a.Resource) {
+			p.Add(a.Start, a.End, sign*a.NPE)
+		}
 	}
 }
 
 // promisedIn returns what is promised in a pool; counted is false if that was never asked for.
 func (t *tally) promisedIn(pool berth.ResourceID) (p *Promised, counted bool) {
+	if t == nil || t.promised == nil {
+		return nil, false
+	}
 	if t.lately.has != nil && t.lately.pool == pool {
 		return t.lately.has, true
 	}
@@ -361,10 +374,11 @@ func (e *Entry) promises(part int) bool {
 
 // count adds a reservation to what its holders have, or takes it out.
 func (l *ledger) count(e *Entry, sign int) {
-	l.enlist(e, sign)
-	l.use(e, int64(sign))
+	holders := l.holdersOf(e)
+	l.enlist(e, holders, sign)
+	l.useBy(e, holders, int64(sign))
 	for part := range e.r.Allotments {
-		l.hold(e, part, berth.Count(sign))
+		l.hold(e, holders, part, berth.Count(sign))
 	}
 }
 
