@@ -253,3 +253,11 @@ func must(data []byte, err error) []byte {
 	}
 	return data
 }
+
+// NamesSeen returns how many entries are kept of names of promises that were seen at a site.
+func (h *Host) NamesSeen(ctx context.Context, at string) (int, error) {
+	return call(ctx, h, "", func(answer func(int, error)) {
+		k := h.sites[at]
+		answer(len(k.mine)+len(k.ids), nil)
+	})
+}

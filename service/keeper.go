@@ -85,9 +85,13 @@ type keeper struct {
 	// mine says of each promise whose name was seen at the site whether it is this
 	// service's; served that something may be made there; strangers are the names that
 	// were last told to be another's; all of the loop.
-	mine   map[promise]bool
-	ids    map[promise]string // of promises with names that were seen, empty of those of others; of the loop
-	served bool
+	mine map[promise]bool
+	ids  map[promise]string // of promises with names that were seen, empty of those of others; of the loop
+	// adopted are the promises of others that the service took over, and namesKept is how many entries mine and ids may have before
+	// those that are needed no more are forgotten; of the loop.
+	adopted   map[promise]bool
+	namesKept int
+	served    bool
 	// wishes are those that were asked for lately, by id, and turn is how often all of them were; of the loop.
 	wishes map[string]*keptWish
 	turn   uint64

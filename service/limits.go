@@ -82,7 +82,7 @@ func (h *Host) SharedQuotas(ctx context.Context, by Principal) ([]SharedQuota, e
 	if !by.Can(Operator) || !by.Sites.All() {
 		return nil, berth.Errorf(berth.Denied, "role", "only an operator of all sites sees the limits of accounts, QOS and partitions; ask with such a token")
 	}
-	return call(ctx, h, by.User, func(answer func([]SharedQuota, error)) {
+	return countedOrSeen(ctx, h, by.User, func(answer func([]SharedQuota, error)) {
 		h.awake()
 		limits, e := h.core.config.Limits, h.core.engine
 		var list []SharedQuota
@@ -100,7 +100,7 @@ func (h *Host) SharedQuotas(ctx context.Context, by Principal) ([]SharedQuota, e
 			list = append(list, q)
 		}
 		h.whenDurable(func(err error) { answer(list, err) })
-	})
+	}, func(m *model) []SharedQuota { return h.sharedQuotasSeen(m, "", limitedSeen(m)) })
 }
 
 // AccountQuotas returns the limits of those accounts that have any and that requests of the principal may name, where there are projects, or have named which
@@ -129,7 +129,7 @@ func (h *Host) AccountQuotas(ctx context.Context, by Principal) ([]SharedQuota, 
 		return nil, nil
 	}
 	slices.Sort(names)
-	return call(ctx, h, by.User, func(answer func([]SharedQuota, error)) {
+	return countedOrSeen(ctx, h, by.User, func(answer func([]SharedQuota, error)) {
 		h.awake()
 		limits := h.core.config.Limits
 		limited := limits.Accounts()
@@ -140,6 +140,14 @@ func (h *Host) AccountQuotas(ctx context.Context, by Principal) ([]SharedQuota, 
 			}
 		}
 		h.whenDurable(func(err error) { answer(list, err) })
+	}, func(m *model) []SharedQuota {
+		var holders []policy.Scope
+		for _, name := range names {
+			if policy.Named(m.config.Limits.Accounts(), name) {
+				holders = append(holders, policy.Scope{Account: name})
+			}
+		}
+		return h.sharedQuotasSeen(m, by.Role, holders)
 	})
 }
 
@@ -203,14 +211,14 @@ func (h *Host) Quotas(ctx context.Context, by Principal, of []Principal) ([]Quot
 	}
 	all := make([]Quota, 0, len(of))
 	for some := range slices.Chunk(of, quotasAtOnce) {
-		list, err := call(ctx, h, by.User, func(answer func([]Quota, error)) {
+		list, err := countedOrSeen(ctx, h, by.User, func(answer func([]Quota, error)) {
 			h.awake() // what is over by now does not count
 			list := make([]Quota, len(some))
 			for i := range some {
 				list[i] = h.quota(by, some[i])
 			}
 			h.whenDurable(func(err error) { answer(list, err) })
-		})
+		}, func(m *model) []Quota { return h.quotasSeen(m, by, some) })
 		if err != nil {
 			return nil, err
 		}
@@ -285,17 +293,21 @@ const quotasAtOnce = 8
 
 // quota is what Quotas returns of one user.
 func (h *Host) quota(by, of Principal) Quota {
-	allowance := h.core.config.Limits.Of(string(of.Role), of.User)
 	usage := h.core.engine.Usage(of.User)
-	counted := len(h.core.config.Limits) > 0 // else the engine does not count for each user
-	every := func(policy.LimitName) bool { return true }
-	q := Quota{User: of.User, Role: of.Role, Limits: countedLimits(allowance, &usage, counted, every, by.Sites.Has)}
+	q := quotaOf(&h.core.config, by, of, &usage)
 	for i := range q.Limits {
 		if a := &q.Limits[i]; a.Name == policy.LimitRemembered {
 			a.Counted, a.Used = true, h.core.keys.used(of.User)
 		}
 	}
 	return q
+}
+
+// quotaOf is the limits of a user who has something, but for what the service remembers of them.
+func quotaOf(config *engine.Config, by, of Principal, usage *engine.Usage) Quota {
+	counted := len(config.Limits) > 0 // else the engine does not count for each user
+	every := func(policy.LimitName) bool { return true }
+	return Quota{User: of.User, Role: of.Role, Limits: countedLimits(config.Limits.Of(string(of.Role), of.User), usage, counted, every, by.Sites.Has)}
 }
 
 // known returns what was asked under a key, as keys.find has it. What is under way is not on record yet: under its key

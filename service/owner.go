@@ -1,7 +1,9 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +21,7 @@ import (
 // site is not served until it is gone: its maker may still be at work, or the
 // data are not those that the site was served from. The reservations are returned then.
 func (h *Host) own(k *keeper, state *site.State) (*site.State, []site.Booking) {
+	h.forgetNames(k, state)
 	strange := func(b site.Booking) bool { return !k.mine[k.promiseOf(site.Name(b.Name))] }
 	if !h.recognise(k, state) {
 		k.served, k.strangers = true, nil
@@ -33,8 +36,10 @@ func (h *Host) own(k *keeper, state *site.State) (*site.State, []site.Booking) {
 	if k.manager.Adopt && !k.served {
 		h.log.Warn("reservations of another service, or of other data, are adopted; those that are not promised here are taken down with the jobs in them",
 			"site", k.name, "reservations", names(strangers))
+		k.adopted = map[promise]bool{}
 		for i := range strangers {
-			k.mine[k.promiseOf(site.Name(strangers[i].Name))] = true
+			p := k.promiseOf(site.Name(strangers[i].Name))
+			k.mine[p], k.adopted[p] = true, true
 		}
 		k.served = true
 		return state, nil
@@ -61,7 +66,7 @@ func (h *Host) recognise(k *keeper, state *site.State) (strange bool) {
 		mine, seen := k.mine[p]
 		if strange = strange || !mine; !seen {
 			fresh[p] = true
-			k.mine[p] = false
+			k.mine[p] = k.adopted[p]
 		}
 	}
 	if len(fresh) == 0 {
@@ -74,6 +79,29 @@ func (h *Host) recognise(k *keeper, state *site.State) (strange bool) {
 		return true
 	})
 	return slices.ContainsFunc(state.Ours, func(b site.Booking) bool { return !k.mine[k.promiseOf(site.Name(b.Name))] })
+}
+
+// forgetNames forgets the names of promises that are not remembered any more, and that the site does not show, once there are as many of them as of
+// others. What is seen again after that is recognised as after a restart. Cost: O(names, and what the site shows), O(1) on average.
+func (h *Host) forgetNames(k *keeper, state *site.State) {
+	if len(k.mine)+len(k.ids) <= k.namesKept {
+		return
+	}
+	shown := map[promise]bool{}
+	for i := range state.Ours {
+		shown[k.promiseOf(site.Name(state.Ours[i].Name))] = true
+	}
+	for _, jobs := range [][]site.Job{state.Running, state.Ended, state.Pending} {
+		for i := range jobs {
+			shown[k.promiseOf(site.Name(cmp.Or(jobs[i].Left, jobs[i].Reservation)))] = true
+		}
+	}
+	maps.DeleteFunc(k.ids, func(p promise, id string) bool { return !shown[p] && (id == "" || h.core.card(id) == nil) })
+	maps.DeleteFunc(k.mine, func(p promise, _ bool) bool {
+		_, remembered := k.ids[p]
+		return !shown[p] && !remembered
+	})
+	k.namesKept = 2*(len(k.mine)+len(k.ids)) + 64
 }
 
 func names(bookings []site.Booking) []string {
