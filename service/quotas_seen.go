@@ -48,13 +48,12 @@ func isCharge(name policy.LimitName) bool {
 }
 
 // uncharged marks as not counted what is not known of what is shown.
-func uncharged(list []Allowed) []Allowed {
+func uncharged(list []Allowed) {
 	for i := range list {
 		if a := &list[i]; isCharge(a.Name) {
 			a.Counted, a.Used, a.Held, a.Frees = false, 0, 0, 0
 		}
 	}
-	return list
 }
 
 // seenUses is what some holders have, counted from what is shown. A holder is a scope without a role.

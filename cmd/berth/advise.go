@@ -116,14 +116,14 @@ func (a *app) advise(cmd *cobra.Command, flags *adviseFlags) error {
 	case err != nil:
 		return err
 	}
-	print := printAdvice
+	write := printAdvice
 	switch flags.sim.format {
 	case "json":
-		print = printAdviceJSON
+		write = printAdviceJSON
 	case "html":
-		print = printAdviceHTML
+		write = printAdviceHTML
 	}
-	err = print(a.stdout, title, advice)
+	err = write(a.stdout, title, advice)
 	if err != nil {
 		return fmt.Errorf("writing the advice: %w", err)
 	}
