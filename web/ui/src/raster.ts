@@ -139,7 +139,11 @@ function checkers(v: Port, out: Int32Array, x0: number, x1: number, phase: numbe
   if (x0 >= x1) return;
   const checker = pixel(fills[v.theme].job, ground[v.theme], 0.18);
   const paper = pixel(ground[v.theme], ground[v.theme], 1);
-  const rows = [0, 1].map((odd) => Uint32Array.from({ length: x1 - x0 }, (_, n) => ((((x0 + n + phase) >> 3) + odd) & 1 ? checker : paper)));
+  const rows = [0, 1].map((odd) => {
+    const row = new Int32Array(x1 - x0);
+    for (let n = 0; n < row.length; n++) row[n] = (((x0 + n + phase) >> 3) + odd) & 1 ? checker : paper;
+    return row;
+  });
   for (let y = 0; y < v.height; y++) out.set(rows[(y >> 3) & 1]!, y * v.width + x0);
 }
 
@@ -212,9 +216,9 @@ function row(p: Picture, i0: number, i1: number, tones: Uint16Array, v: Port, in
   const first = (k0 + phase) & 7;
   if (line.length !== columns || restPhase !== first) {
     restPhase = first;
-    rest = Int32Array.from({ length: columns + 1 }, (_, x) => ((x + first) & 7 ? 1 : -7));
-    steps = rest.slice();
-    line = new Int32Array(columns);
+    if (line.length !== columns) [rest, steps, line] = [new Int32Array(columns + 1), new Int32Array(columns + 1), new Int32Array(columns)];
+    for (let x = 0; x <= columns; x++) rest[x] = (x + first) & 7 ? 1 : -7;
+    steps.set(rest);
   }
   const step = steps; // a compiler knows that these stay
   const dots = line;
@@ -341,7 +345,8 @@ function rasterCells(p: Picture, cells: Uint8Array, v: Port, out: Int32Array, c0
   const list = [ground[v.theme], p.own ? f.mine : f.promise, f.job, f.degraded, f.outage];
   const shade = Int32Array.from({ length: 256 }, (_, i) => pixel(list[Math.min(4, i >> 4)]!, ground[v.theme], (i & 15) / 15));
   const bucketOf = (x: number) => Math.floor((v.from + (x + 0.5) * v.perPixel - p.t0) / p.step);
-  const buckets = Int32Array.from({ length: k1 - k0 }, (_, x) => bucketOf(k0 + x));
+  const buckets = new Int32Array(k1 - k0);
+  for (let x = 0; x < buckets.length; x++) buckets[x] = bucketOf(k0 + x);
   const rims = [k0 - 1, k1].filter((x) => x >= c0 && x < c1 && (x < k0 || x >= k1) && bucketOf(x) >= 0 && bucketOf(x) < p.width); // known by less than all of their pixels
   const dots = new Int32Array(k1 - k0);
   let above = -1; // the group of dots: several rows of pixels may show one
