@@ -8,22 +8,22 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/courier"
 	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/internal/nodetest"
 	"github.com/berth-hpc/berth/notice"
 	"github.com/berth-hpc/berth/service"
 )
 
 // signatureLibrary returns a folder with Standard Webhooks' library of npm, of the version that its lock file has.
-// Where it cannot be had the test is skipped, or fails if $BERTH_REQUIRE, a list separated by commas, has "node".
+// Where it cannot be had the test is skipped, or fails, as nodetest.Need says.
 func signatureLibrary(t *testing.T) string {
 	t.Helper()
+	nodetest.Need(t)
 	folder := t.TempDir()
 	if err := os.CopyFS(folder, os.DirFS(filepath.Join("testdata", "standardwebhooks"))); err != nil {
 		t.Fatal(err)
@@ -31,11 +31,7 @@ func signatureLibrary(t *testing.T) string {
 	cmd := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	cmd.Dir = folder
 	if out, err := cmd.CombinedOutput(); err != nil {
-		message := fmt.Sprintf("node: no library standardwebhooks: npm ci: %v: %.500s", err, out)
-		if slices.Contains(strings.Split(os.Getenv("BERTH_REQUIRE"), ","), "node") {
-			t.Fatal(message)
-		}
-		t.Skip(message)
+		nodetest.Absent(t, fmt.Sprintf("no library standardwebhooks: npm ci: %v: %.500s", err, out))
 	}
 	return folder
 }

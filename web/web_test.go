@@ -16,9 +16,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/berth-hpc/berth/internal/nodetest"
 )
 
 func get(h http.Handler, path string) *httptest.ResponseRecorder {
@@ -193,7 +194,7 @@ func TestTheBuildIsRepeated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: npm fetches what the pages are built from")
 	}
-	node(t)
+	nodetest.Need(t)
 	folder := t.TempDir()
 	ui := filepath.Join(folder, "ui")
 	for _, name := range []string{"index.html", "package.json", "package-lock.json", "tsconfig.json", "tsconfig.test.json", "vite.config.ts"} {
@@ -209,7 +210,7 @@ func TestTheBuildIsRepeated(t *testing.T) {
 		}
 	}
 	if out, err := npm(t, ui, "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
-		absent(t, fmt.Sprintf("npm ci: %v: %.1000s", err, out))
+		nodetest.Absent(t, fmt.Sprintf("web/dist is not rebuilt: npm ci: %v: %.1000s", err, out))
 	}
 	if out, err := npm(t, ui, "test"); err != nil {
 		t.Fatalf("the tests of the pages: %v\n%s", err, out)
@@ -260,35 +261,4 @@ func npm(t *testing.T, folder string, args ...string) (string, error) {
 	cmd.Dir = folder
 	out, err := cmd.CombinedOutput()
 	return string(out), err
-}
-
-// node skips the test where there is no Node that Vite runs on.
-func node(t *testing.T) {
-	t.Helper()
-	const major, minor = 20, 19
-	if _, err := exec.LookPath("npm"); err != nil {
-		absent(t, "no npm")
-	}
-	out, err := exec.CommandContext(t.Context(), "node", "--version").Output()
-	if err != nil {
-		absent(t, "no node")
-	}
-	parts := strings.Split(strings.TrimPrefix(strings.TrimSpace(string(out)), "v"), ".")
-	is, errMajor := strconv.Atoi(parts[0])
-	below := 0
-	if len(parts) > 1 {
-		below, _ = strconv.Atoi(parts[1]) // 0 is too old as well
-	}
-	if errMajor != nil || is < major || is == major && below < minor {
-		absent(t, fmt.Sprintf("node is %s; the build needs %d.%d or later", strings.TrimSpace(string(out)), major, minor))
-	}
-}
-
-// absent skips the test, or fails it if $BERTH_REQUIRE, a list separated by commas, has "node".
-func absent(t *testing.T, what string) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("BERTH_REQUIRE"), ","), "node") {
-		t.Fatal("node: " + what)
-	}
-	t.Skip("node: SKIPPED, web/dist is not rebuilt: " + what)
 }

@@ -6,19 +6,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/internal/browser"
+	"github.com/berth-hpc/berth/internal/nodetest"
 	"github.com/berth-hpc/berth/service"
 )
 
 // axeSource returns axe-core as web/ui/package-lock.json has it: of the folder of the pages if
-// it is installed there, else fetched by npm. Where there is no npm the test is skipped, or
-// fails if $BERTH_REQUIRE, a list separated by commas, has "node".
+// it is installed there, else fetched by npm. Where it cannot be had the test is skipped, or fails, as nodetest.Need says.
 func axeSource(t *testing.T) string {
 	t.Helper()
 	ui := filepath.Join("..", "..", "web", "ui")
@@ -51,6 +50,7 @@ func axeSource(t *testing.T) string {
 	if source := read(ui); source != "" {
 		return source
 	}
+	nodetest.Need(t)
 	folder := t.TempDir()
 	for _, name := range []string{"package.json", "package-lock.json"} {
 		data, err := os.ReadFile(filepath.Join(ui, name))
@@ -67,11 +67,7 @@ func axeSource(t *testing.T) string {
 	if source := read(folder); err == nil && source != "" {
 		return source
 	}
-	message := fmt.Sprintf("node: no axe-core %s: npm ci: %v: %.500s", want, err, out)
-	if slices.Contains(strings.Split(os.Getenv("BERTH_REQUIRE"), ","), "node") {
-		t.Fatal(message)
-	}
-	t.Skip(message)
+	nodetest.Absent(t, fmt.Sprintf("no axe-core %s: npm ci: %v: %.500s", want, err, out))
 	return ""
 }
 

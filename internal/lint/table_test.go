@@ -26,6 +26,7 @@ var table = []room{
 	{path: "internal/yamltree", imports: []string{"."}},
 	{path: "internal/effort"},     // imported by tests only
 	{path: "internal/realdata"},   // imported by tests only
+	{path: "internal/nodetest"},   // imported by tests only
 	{path: "internal/withparent"}, // imported by tests only
 	{path: "internal/heardlog"},   // imported by tests only
 	{path: "internal/pen"},
