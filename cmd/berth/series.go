@@ -179,7 +179,7 @@ func (a *app) showSeries(r *remote, answer *form.SeriesAnswer) error {
 			fmt.Fprintf(&notes, "\nnumber %d: %s\n", o.Number, o.Note)
 		}
 		if len(o.Offers) > 0 {
-			fmt.Fprintf(&instead, "\nInstead of number %d, %s\n", o.Number, describeOffers(o.Offers, "berth hold"+r.again()))
+			fmt.Fprintf(&instead, "\nInstead of number %d:\n%s\n", o.Number, describeOffers(o.Offers, "berth hold"+r.again()))
 		}
 	}
 	text := standsInTheWay(answer.Refusals) + fmt.Sprintf("series %s: %q by the clock of %s: ", s.ID, s.Repeat, s.TimeZone)
