@@ -325,10 +325,7 @@ func (s *stream) flush() error {
 
 // eventData writes down what an event tells.
 func eventData(n *service.Notice) []byte {
-	e := form.Event{ID: n.Number, At: form.TimeOf(n.At), What: n.What, Reservation: reservation(&n.Reservation), Refusal: refusal(n.Refusal, nil), Trouble: n.Trouble}
-	if e.Workflow = workflowEvent(n.Workflow); e.Workflow != nil {
-		e.Reservation = form.Reservation{}
-	}
+	e := form.Event{ID: n.Number, At: form.TimeOf(n.At), What: n.What, Reservation: reservation(&n.Reservation), Refusal: refusal(n.Refusal, nil), Workflow: workflowEvent(n.Workflow), Trouble: n.Trouble}
 	if n.Task != nil {
 		e.Task = new(taskReport(n.Task))
 	}
