@@ -89,7 +89,7 @@ type bill struct {
 // bill asks for it. Where nothing has been asked for it is nothing.
 func (w *world) bill() (b bill, err error) {
 	time.Sleep(w.pause("bill"))
-	ctx, cancel := context.WithTimeout(w.life.ctx, 10*time.Second) // while the disk is full it is not answered, and the driver alone ends that
+	ctx, cancel := context.WithTimeout(w.life.ctx, 10*time.Second) // while what is asked for is on no record yet it is not answered, and the driver alone ends that
 	defer cancel()
 	status, answer := w.life.send(ctx, "operator", http.MethodGet, "/v1/quotas", "", "", 0)
 	time.Sleep(w.pause("bill", "answer")) // what was answered at the same instant goes on first
@@ -104,8 +104,9 @@ func (w *world) bill() (b bill, err error) {
 		Shared []struct {
 			Account string
 			Limits  []struct {
-				Limit      string
-				Used, Held float64
+				Limit string
+				Used  *float64
+				Held  float64
 			}
 		}
 	}
@@ -118,11 +119,13 @@ func (w *world) bill() (b bill, err error) {
 		for _, l := range said.Shared[i].Limits {
 			switch {
 			case said.Shared[i].Account != charged:
+			case l.Used == nil && (l.Limit == string(policy.LimitBudget) || l.Limit == string(policy.LimitMonthBudget)):
+				return b, errNoBill // while the disk is full it is not counted
 			case l.Limit == string(policy.LimitBudget):
-				b.all, b.held = seconds(l.Used), seconds(l.Held)
+				b.all, b.held = seconds(*l.Used), seconds(l.Held)
 				rows++
 			case l.Limit == string(policy.LimitMonthBudget):
-				b.month = seconds(l.Used)
+				b.month = seconds(*l.Used)
 				rows++
 			}
 		}

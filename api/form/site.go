@@ -248,7 +248,7 @@ type Limit struct {
 	Site    string   `json:"site,omitempty"`
 	Pool    string   `json:"pool,omitempty"`
 	Allowed *float64 `json:"allowed,omitempty"` // missing if there is no limit
-	Used    *float64 `json:"used,omitempty"`    // missing if nothing of it is used up
+	Used    *float64 `json:"used,omitempty"`    // missing if nothing of it is used up, or while it is not counted, since the journal cannot be written
 	Held    *float64 `json:"held,omitempty"`    // of a budget, the part of used that reservations have which are not over
 	Frees   Time     `json:"frees,omitzero"`    // when something of it is free again, if that is known
 	About   string   `json:"about"`
