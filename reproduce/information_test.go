@@ -225,6 +225,9 @@ func informationRows(t *testing.T, a *awareSource, s *informationSetting, seed u
 
 func informationSource(t *testing.T) *awareSource {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("short: whole simulations, one after the other")
+	}
 	folder := filepath.Dir(filepath.Dir(realdata.File(t, "swf", hpc2n.file+".swf.gz")))
 	realdata.File(t, "bandwidth", measuredFile)
 	a, err := awareSources(&session{Options: Options{Data: folder, Seed: 1, Scale: Full}})
