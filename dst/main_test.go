@@ -130,7 +130,7 @@ func collect() {
 	gone.Wait()
 }
 
-// deepen calls a function with so many kilobytes of stack in use.
+// deepen calls a function while the stack of the goroutine holds at least the given number of kilobytes.
 //
 //go:noinline
 func deepen(kilobytes int, call func()) byte {
