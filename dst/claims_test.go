@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -307,10 +308,14 @@ func (w *world) apart(id string, before, n int) (least berth.Duration, ok bool) 
 // for hourly, and are moved later, all that are to come together. What was asked for when its window had begun has another one.
 func (w *world) windows(list []service.Reservation) error {
 	of := map[string]map[int]*service.Reservation{}
+	changed := map[string]bool{}
+	for _, c := range w.calls {
+		changed[c.about] = changed[c.about] || c.method == http.MethodPatch && c.sent
+	}
 	for i := range list {
 		r := &list[i]
 		id, n, is := strings.Cut(r.ID, ".")
-		if !is || r.State.Over() || r.Request.Ready <= r.Request.Arrival || !slices.Contains(w.series, id) {
+		if !is || changed[r.ID] || r.State.Over() || r.Request.Ready <= r.Request.Arrival || !slices.Contains(w.series, id) {
 			continue
 		}
 		if at, err := strconv.Atoi(n); err == nil {
