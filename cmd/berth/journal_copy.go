@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -33,11 +34,15 @@ stop it, copy, and start it with --journal; its data directory stays what it is.
 				return err
 			}
 			defer func() { _ = from.Close() }() // only read from
-			to, err := openToWrite(ctx, args[1])
+			to, err := openToFill(ctx, args[1])
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, to.Close()) }()
+			filled, err := beginFilling(ctx, to)
+			if err != nil {
+				return err
+			}
 			done, err := journal.Copy(ctx, to, from)
 			if err != nil {
 				return err
@@ -47,11 +52,38 @@ stop it, copy, and start it with --journal; its data directory stays what it is.
 			} else if last != done.Last && done.Last != done.Begin {
 				return berth.Errorf(berth.Internal, "journal", "the copy ends with record %d, copied was up to %d", last.Number, done.Last.Number)
 			}
+			if err := filled(ctx); err != nil {
+				return err
+			}
 			_, err = fmt.Fprintf(a.stdout, "copied %d records to %s, up to %d\nchain  %s\n", done.Records, placeName(args[1]), done.Last.Number, done.Last.Hash)
 			return err
 		},
 	}
 	return cmd
+}
+
+// beginFilling has no service start on an empty database before a copy has come to its end. filled says that it has.
+func beginFilling(ctx context.Context, to store) (filled func(context.Context) error, err error) {
+	nothing := func(context.Context) error { return nil }
+	s, is := to.(*postgres.Store)
+	if !is {
+		return nothing, nil
+	}
+	const copying = "berth journal copy"
+	by, err := s.FilledBy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	last, err := s.Last(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case by == "" && last.Number > 0:
+		return nothing, nil // an earlier copy, which is whole
+	case by != "" && by != copying:
+		return nil, berth.Errorf(berth.Conflict, "journal", "it is not whole: %s was cut short; bring that to its end, or empty the database", by)
+	}
+	return s.Filled, s.Fill(ctx, copying)
 }
 
 // placeName returns the place of a journal as it may be shown.

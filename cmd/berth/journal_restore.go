@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -96,6 +98,9 @@ func (r *restore) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if resumed, err := r.resume(ctx); resumed || err != nil {
+		return err
+	}
 	if there != "" && !r.dry && !r.aside {
 		return berth.Errorf(berth.Conflict, "data", "%s", there)
 	}
@@ -119,6 +124,53 @@ func (r *restore) run(ctx context.Context) (err error) {
 	r.told.Restored = true
 	r.next()
 	return r.tell()
+}
+
+// resume brings a restore into the directory to its end that was cut short when all was ready. done tells that there was one, and
+// that it was of this backup.
+func (r *restore) resume(ctx context.Context) (done bool, err error) {
+	if r.dry {
+		if sqlite.CutShort(r.data) {
+			err = berth.Errorf(berth.Conflict, "data", "%s: a restore was cut short there; the same command without --dry-run brings it to its end", r.data)
+		}
+		return false, err
+	}
+	aside, was, err := sqlite.Resume(r.data)
+	if err != nil || !was {
+		return false, err
+	}
+	r.say("%s: a restore that was cut short is brought to its end", r.data)
+	r.told.Aside = aside
+	if r.old == r.data {
+		r.old = aside
+	}
+	if r.journal != "" {
+		return false, nil // the database says whether it is whole
+	}
+	s, err := sqlite.Open(r.data, sqlite.Options{ReadOnly: true})
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = s.Close() }() // only read from
+	switch last, err := s.Last(ctx); {
+	case err != nil:
+		return false, err
+	case last != r.found.To:
+		before := "nothing was there before"
+		if aside != "" {
+			before = "what was there before is in " + aside
+		}
+		return false, berth.Errorf(berth.Conflict, "data", "%s: the restore that was cut short was of another backup, up to record %d; that is in place now, and %s. Run this one again with --aside to restore it", r.data, last.Number, before)
+	}
+	if err := r.compare(ctx); err != nil {
+		return false, err
+	}
+	if err := r.compareTokens(); err != nil {
+		return false, err
+	}
+	r.told.Restored = true
+	r.next()
+	return true, r.tell()
 }
 
 // openBackup opens the backup and checks it as a whole.
@@ -219,7 +271,7 @@ func (r *restore) destination(ctx context.Context) (there string, err error) {
 	}
 	for _, name := range beside {
 		_, theirs := os.Stat(filepath.Join(r.backup, name))
-		if _, err := os.Lstat(filepath.Join(r.data, name)); err == nil && theirs == nil {
+		if _, err := os.Lstat(filepath.Join(r.data, name)); err == nil && theirs == nil && !alike(filepath.Join(r.backup, name), filepath.Join(r.data, name)) {
 			names = append(names, name)
 		}
 	}
@@ -236,9 +288,9 @@ func (r *restore) journalName() string {
 	return placeName(r.journal)
 }
 
-// database refuses a database that has a journal.
+// database refuses a database that has a journal, unless it is what a restore of this backup has left that was cut short.
 func (r *restore) database(ctx context.Context) error {
-	s, err := postgres.Open(ctx, r.journal, postgres.Options{ReadOnly: true})
+	s, err := postgres.Open(ctx, r.journal, postgres.Options{ReadOnly: true, Fill: true})
 	if coded, is := errors.AsType[*berth.Error](err); is && coded.Code == berth.NotFound {
 		return nil
 	}
@@ -246,11 +298,29 @@ func (r *restore) database(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = s.Close() }() // only read from
-	last, err := s.Last(ctx)
-	if err == nil && last.Number > 0 {
-		err = berth.Errorf(berth.Conflict, "journal", "%s has a journal up to record %d, and restore writes over none: want an empty database, or another schema of it (search_path=NAME in the URL)", r.journalName(), last.Number)
+	by, err := s.FilledBy(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	last, err := s.Last(ctx)
+	switch {
+	case err != nil:
+		return err
+	case by == r.filledBy():
+		return nil
+	case by != "":
+		return berth.Errorf(berth.Conflict, "journal", "%s is not whole: %s was cut short; bring that to its end, or empty the database", r.journalName(), by)
+	case last == r.found.To:
+		return berth.Errorf(berth.Conflict, "journal", "%s has the journal of this backup already, up to record %d", r.journalName(), last.Number)
+	case last.Number > 0:
+		return berth.Errorf(berth.Conflict, "journal", "%s has a journal up to record %d, and restore writes over none: want an empty database, or another schema of it (search_path=NAME in the URL)", r.journalName(), last.Number)
+	}
+	return nil
+}
+
+// filledBy names this restore in a database that is not whole yet.
+func (r *restore) filledBy() string {
+	return fmt.Sprintf("berth journal restore of a backup up to record %d (%s)", r.found.To.Number, r.found.To.Hash)
 }
 
 // compare says what the old journal has that the backup does not, if there is one.
@@ -340,15 +410,16 @@ func (r *restore) compareTokens() error {
 func (r *restore) put(ctx context.Context) error {
 	umask := setUmask(private)
 	defer setUmask(umask)
-	from := r.from
 	if r.journal != "" {
-		if err := r.putInDatabase(ctx); err != nil {
-			return err
-		}
-		from = nil
+		return r.putInDatabase(ctx)
 	}
+	return r.putInDirectory(ctx, r.from)
+}
+
+// putInDirectory restores a journal into the data directory, nil for none, and what is beside it.
+func (r *restore) putInDirectory(ctx context.Context, from *sqlite.Store) error {
 	aside, err := sqlite.Restore(ctx, from, r.data, sqlite.Restoring{
-		Aside: r.aside, Beside: func(folder string) error { return copyBeside(r.backup, folder) },
+		Aside: r.aside, Beside: func(folder string) error { return r.copyBeside(folder) },
 		Check: func(folder string) error {
 			if from == nil {
 				return nil
@@ -364,7 +435,7 @@ func (r *restore) put(ctx context.Context) error {
 			return r.same(ctx, s)
 		},
 	})
-	r.told.Aside = aside
+	r.told.Aside = cmp.Or(aside, r.told.Aside)
 	coded, is := errors.AsType[*berth.Error](err)
 	switch {
 	case err == nil:
@@ -378,17 +449,55 @@ func (r *restore) put(ctx context.Context) error {
 	return err
 }
 
-// putInDatabase copies the journal into an empty database.
+// copyBeside copies what a backup has beside the journal, but for what the directory has already as it is in the backup.
+func (r *restore) copyBeside(folder string) error {
+	if err := copyBeside(r.backup, folder); err != nil {
+		return err
+	}
+	for _, name := range beside {
+		if alike(filepath.Join(folder, name), filepath.Join(r.data, name)) {
+			if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// alike reports whether both files are there and have the same bytes, or both folders have such files and no others.
+func alike(a, b string) bool {
+	inA, errA := os.ReadDir(a)
+	inB, errB := os.ReadDir(b)
+	if errA != nil || errB != nil {
+		ofA, errA := os.ReadFile(a) //nolint:gosec // of the backup
+		ofB, errB := os.ReadFile(b) //nolint:gosec // of the data directory
+		return errA == nil && errB == nil && bytes.Equal(ofA, ofB)
+	}
+	return len(inA) == len(inB) && !slices.ContainsFunc(inA, func(e fs.DirEntry) bool {
+		return !alike(filepath.Join(a, e.Name()), filepath.Join(b, e.Name()))
+	})
+}
+
+// putInDatabase copies the journal into an empty database, which is not whole before the rest is in the data directory.
 func (r *restore) putInDatabase(ctx context.Context) (err error) {
-	to, err := openToWrite(ctx, r.journal)
+	to, err := postgres.Open(ctx, r.journal, postgres.Options{Fill: true}) // waits for the lease of one that was killed
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	if _, err := journal.Copy(ctx, to, r.from); err != nil {
-		return fmt.Errorf("the copy did not come to its end, berth journal copy %s URL goes on with it: %w", quoted(r.backup), err)
+	if err := to.Fill(ctx, r.filledBy()); err != nil {
+		return err
 	}
-	return r.same(ctx, to)
+	if _, err := journal.Copy(ctx, to, r.from); err != nil {
+		return fmt.Errorf("the restore did not come to its end, the same command goes on with it: %w", err)
+	}
+	if err := r.same(ctx, to); err != nil {
+		return err
+	}
+	if err := r.putInDirectory(ctx, nil); err != nil {
+		return err
+	}
+	return to.Filled(ctx)
 }
 
 // same checks what was restored as a whole, and that it is what the backup has.

@@ -67,8 +67,17 @@ func (a *app) openReadOnly(ctx context.Context, place string) (store, error) {
 // openToWrite opens the journal at a place, which is a directory or a URL, and makes it if
 // there is none. It does not wait for another process that writes it.
 func openToWrite(ctx context.Context, place string) (store, error) {
+	return openToWriteWith(ctx, place, postgres.Options{Wait: -1})
+}
+
+// openToFill is openToWrite also for a journal that is not whole, which a process that was killed may have left a moment ago.
+func openToFill(ctx context.Context, place string) (store, error) {
+	return openToWriteWith(ctx, place, postgres.Options{Fill: true})
+}
+
+func openToWriteWith(ctx context.Context, place string, o postgres.Options) (store, error) {
 	if postgres.IsURL(place) {
-		s, err := postgres.Open(ctx, place, postgres.Options{Wait: -1})
+		s, err := postgres.Open(ctx, place, o)
 		if err != nil {
 			return nil, err
 		}

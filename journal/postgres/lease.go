@@ -158,10 +158,13 @@ func (s *Store) tryTake(ctx context.Context, conn *pgx.Conn) (number int64, ever
 	}
 	// What the former holder has begun ends now: it may have been stopped in the middle, with
 	// locks, and would keep everybody waiting. What it has not committed it has told nobody.
-	_, err = conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-		WHERE datname = current_database() AND usename = current_user AND application_name = $1 AND pid <> pg_backend_pid()`, s.application(number))
-	if err != nil {
-		return 0, every, s.told(err)
+	// Before the first lease there is none, and sessions of no lease are those of readers.
+	if number > 0 {
+		_, err = conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE datname = current_database() AND usename = current_user AND application_name = $1 AND pid <> pg_backend_pid()`, s.application(number))
+		if err != nil {
+			return 0, every, s.told(err)
+		}
 	}
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '2s'"); err != nil {

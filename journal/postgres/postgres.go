@@ -30,6 +30,8 @@ type Options struct {
 	// ReadOnly opens a journal for reading, whether or not a server writes it. It
 	// takes no lease and refuses to write.
 	ReadOnly bool
+	// Fill opens a journal also if it is not whole, to fill it or to look at it.
+	Fill bool
 	// Holder says who writes, for the others; empty names this process.
 	Holder string
 	// Address is where clients reach who writes; empty tells the others nothing.
@@ -123,7 +125,7 @@ var plain = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 // Open opens the journal of a URL, and makes its schema and tables if they are not there
 // and it may write. The errors are of code Invalid, the URL is none, or the server
 // would lose what it has committed; Conflict, another server writes it, which the
-// message names; NotFound, there is none and it may not be made; Denied, the role may
+// message names, or it is not whole (Fill); NotFound, there is none and it may not be made; Denied, the role may
 // not do what is needed; or failures of the world.
 func Open(ctx context.Context, at string, options Options) (*Store, error) {
 	s := &Store{options: options, name: Name(at), turn: make(chan struct{}, 1)}
@@ -194,7 +196,10 @@ func (s *Store) open(ctx context.Context) (err error) {
 		case n == 0:
 			return berth.Errorf(berth.NotFound, "journal", "there is no journal in schema %s of %s", s.schema, s.name)
 		}
-		return nil
+		return s.filled(ctx)
+	}
+	if err := s.filled(ctx); err != nil {
+		return err
 	}
 	last, err := s.readLast(ctx)
 	if err != nil {

@@ -17,6 +17,12 @@ func ShortRests(vfs string) Options { return Options{VFS: vfs, restPart: 1} }
 // MarkName is the file with the mark.
 const MarkName = markName
 
+// Stepped is a restore that calls a function before each step that changes something on disk.
+func (o Restoring) Stepped(step func()) Restoring {
+	o.step = step
+	return o
+}
+
 // MarkFirst is a journal that writes the mark before what it marks.
 type MarkFirst struct{ *Store }
 
@@ -49,3 +55,6 @@ func (r RowFirst) SaveSnapshot(ctx context.Context, at journal.Position, data []
 	}
 	return err
 }
+
+// Dir is where a journal is.
+func Dir(s *Store) string { return s.dir }

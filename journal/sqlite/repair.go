@@ -36,6 +36,9 @@ func Repair(dir string, options Options) (*journal.Damage, error) {
 		return nil, err
 	}
 	defer unlock(lock) //nolint:errcheck // nothing was written to it
+	if err := uncut(dir); err != nil {
+		return nil, err
+	}
 	if err := install(dir); err != nil {
 		return nil, err
 	}

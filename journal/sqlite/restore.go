@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,8 +15,22 @@ import (
 	"github.com/berth-hpc/berth/journal"
 )
 
-// restoring is the folder in which a restore is made ready, in the directory that it is for.
-const restoring = "restore.partial"
+// Folders of a restore, in the directory that it is for. The first one is made ready; from the moment at which it has the
+// second name, the restore is to be brought to its end, and nothing opens the journal before it is.
+const (
+	restoring = "restore.partial"
+	restoreIn = "restore.ready"
+)
+
+// planName is the file of the plan in such a folder.
+const planName = "plan.json"
+
+// plan is what a restore does with the files of a directory.
+type plan struct {
+	Aside string   `json:"aside,omitempty"` // the folder that what is there is moved to
+	Moved []string `json:"moved,omitempty"` // there, in this order
+	Put   []string `json:"put,omitempty"`   // from the folder of the restore, in this order
+}
 
 // Restoring says how a copy is put into a directory. The zero value is right for an empty one.
 type Restoring struct {
@@ -26,12 +41,14 @@ type Restoring struct {
 	Beside func(folder string) error
 	// Check looks at that folder before anything is moved; nil does not.
 	Check func(folder string) error
+
+	step func() // for tests that kill the process between two steps; nil otherwise
 }
 
 // Restore puts a copy of a journal into a directory, which it makes if it is not there, with what is added beside it. A
-// journal of nil puts in only that. The copy is complete, on disk and checked before anything that is there is touched. While
-// it is put in, the mark of the one journal or the other is there without its database, which every start refuses; the same
-// call brings that to its end. It takes the lock, so no server may be running. aside is the folder that what was there
+// journal of nil puts in only that. The copy is complete, on disk and checked before anything that is there is touched. A process
+// that is killed before leaves the directory as it was; one that is killed later leaves a restore that Resume brings to its end, and
+// that Open refuses. It takes the lock, so no server may be running. aside is the folder that what was there
 // is in, empty if nothing was. Errors are of code Conflict, something is there, or another process writes it; Unavailable, there is no room, or the
 // directory cannot be written; then the directory is as it was.
 func Restore(ctx context.Context, from *Store, dir string, o Restoring) (aside string, err error) {
@@ -44,46 +61,172 @@ func Restore(ctx context.Context, from *Store, dir string, o Restoring) (aside s
 	if err != nil {
 		return "", err
 	}
-	staged := filepath.Join(dir, restoring)
 	defer func() {
-		err = errors.Join(err, os.RemoveAll(staged))
-		if err != nil && fresh {
+		if err != nil && fresh && !CutShort(dir) {
 			_ = os.Remove(lock.Name())
 			_ = os.Remove(dir) // one that something was put into stays
 		}
 		_ = unlock(lock) // nothing was written to it
 	}()
-	if there := Kept(dir); from != nil && len(there) > 0 && !o.Aside {
-		return "", berth.Errorf(berth.Conflict, "data", "%s has a journal already (%s)", dir, strings.Join(there, ", "))
-	}
-	names, err := stage(ctx, from, staged, o)
-	if err != nil {
+	if err := uncut(dir); err != nil {
 		return "", err
 	}
-	moved := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		_, err := os.Lstat(filepath.Join(dir, name))
-		return errors.Is(err, fs.ErrNotExist)
-	})
-	if from != nil {
-		moved = append(moved, Kept(dir)...)
+	if err := prepare(ctx, from, dir, o); err != nil {
+		return "", errors.Join(err, os.RemoveAll(filepath.Join(dir, restoring)))
 	}
-	if len(moved) > 0 && !o.Aside {
-		return "", berth.Errorf(berth.Conflict, "data", "%s has %s already", dir, strings.Join(moved, ", "))
+	return putIn(dir, o.step)
+}
+
+// Resume brings a restore to its end that was cut short when all was ready. was tells whether there was one; without one it changes
+// nothing. It takes the lock, as Restore does.
+func Resume(dir string) (aside string, was bool, err error) {
+	if !CutShort(dir) {
+		return "", false, nil
 	}
-	if len(moved) > 0 {
-		if aside, err = putAside(dir, moved); err != nil {
+	lock, err := lock(dir)
+	if err != nil {
+		return "", true, err
+	}
+	defer func() { _ = unlock(lock) }() // nothing was written to it
+	aside, err = putIn(dir, nil)
+	return aside, true, err
+}
+
+// CutShort reports whether a restore into a directory is to be brought to its end.
+func CutShort(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, restoreIn))
+	return err == nil
+}
+
+// uncut refuses a directory in which that is so.
+func uncut(dir string) error {
+	if !CutShort(dir) {
+		return nil
+	}
+	return berth.Errorf(berth.Conflict, "journal", "%s: a restore was cut short, so that the files there are those of two journals; run the same berth journal restore again, which brings it to its end", dir)
+}
+
+// prepare makes a restore ready and decides what it does.
+func prepare(ctx context.Context, from *Store, dir string, o Restoring) error {
+	if there := Kept(dir); from != nil && len(there) > 0 && !o.Aside {
+		return berth.Errorf(berth.Conflict, "data", "%s has a journal already (%s)", dir, strings.Join(there, ", "))
+	}
+	o.next()
+	staged := filepath.Join(dir, restoring)
+	names, err := stage(ctx, from, staged, o)
+	if err != nil {
+		return err
+	}
+	var p plan
+	if from != nil { // the database is the first to go, and the last to come: without it every version refuses the mark
+		p.Moved, p.Put = Kept(dir), append(append([]string{markName}, names...), fileName)
+	} else {
+		p.Put = names
+	}
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			p.Moved = append(p.Moved, name)
+		}
+	}
+	if len(p.Moved) > 0 {
+		if !o.Aside {
+			return berth.Errorf(berth.Conflict, "data", "%s has %s already", dir, strings.Join(p.Moved, ", "))
+		}
+		o.next()
+		if p.Aside, err = asideIn(dir); err != nil {
+			return err
+		}
+	}
+	o.next()
+	data, err := json.Marshal(&p)
+	file := filepath.Join(staged, planName)
+	for _, do := range []func() error{
+		func() error { return os.WriteFile(file, data, 0o600) },
+		func() error { return syncFile(file) },
+		func() error { return syncDir(staged) },
+		func() error { o.next(); return os.Rename(staged, filepath.Join(dir, restoreIn)) },
+		func() error { return syncDir(dir) },
+	} {
+		if err == nil {
+			err = do()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("journal: restore: %w", err)
+	}
+	return nil
+}
+
+// next is called before each step that changes something on disk.
+func (o *Restoring) next() {
+	if o.step != nil {
+		o.step()
+	}
+}
+
+// asideIn makes a folder to move to what is there. One that a restore has left empty will do.
+func asideIn(dir string) (name string, err error) {
+	for n := 1; ; n++ {
+		name = fmt.Sprintf("before-restore-%d", n)
+		path := filepath.Join(dir, name)
+		err := os.Mkdir(path, 0o700)
+		if err == nil {
+			return name, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", fmt.Errorf("journal: restore: %w", err)
+		}
+		if entries, err := os.ReadDir(path); err == nil && len(entries) == 0 {
+			return name, nil
+		}
+	}
+}
+
+// putIn does what the plan says, from wherever it was cut short. aside is the folder that what was there is in.
+func putIn(dir string, step func()) (aside string, err error) {
+	ready := filepath.Join(dir, restoreIn)
+	o := Restoring{step: step}
+	data, err := os.ReadFile(filepath.Join(ready, planName)) //nolint:gosec // a file that a restore has written
+	var p plan
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	if err != nil {
+		return "", fmt.Errorf("journal: restore: the plan of the one that was cut short: %w", err)
+	}
+	if p.Aside != "" {
+		aside = filepath.Join(dir, p.Aside)
+		for _, name := range p.Moved {
+			from, to := filepath.Join(dir, name), filepath.Join(aside, name)
+			if _, err := os.Lstat(to); err == nil {
+				continue // what has this name here is new, if anything
+			}
+			put := os.Rename
+			if name == markName {
+				put = os.Link // a directory with a mark is never taken for one without a journal
+			}
+			o.next()
+			if err := put(from, to); err != nil {
+				return aside, fmt.Errorf("journal: restore: put aside: %w", err)
+			}
+		}
+		if err := errors.Join(syncDir(aside), syncDir(dir)); err != nil {
 			return aside, err
 		}
 	}
-	if from != nil {
-		names = append(names, markName, fileName) // in this order: a mark without its database is refused
-	}
-	for _, name := range names {
-		if err := os.Rename(filepath.Join(staged, name), filepath.Join(dir, name)); err != nil {
+	for _, name := range p.Put {
+		o.next()
+		if err := os.Rename(filepath.Join(ready, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return aside, fmt.Errorf("journal: restore: %w", err)
 		}
 	}
-	return aside, syncDir(dir)
+	o.next()
+	done := filepath.Join(dir, restoring)
+	if err := errors.Join(syncDir(dir), os.RemoveAll(done), os.Rename(ready, done), syncDir(dir)); err != nil {
+		return aside, fmt.Errorf("journal: restore: %w", err)
+	}
+	o.next()
+	return aside, os.RemoveAll(done)
 }
 
 // stage makes a restore ready, and returns what is in it beside the journal.
@@ -91,9 +234,11 @@ func stage(ctx context.Context, from *Store, folder string, o Restoring) (names 
 	if err := os.RemoveAll(folder); err != nil {
 		return nil, fmt.Errorf("journal: restore: %w", err)
 	}
+	o.next()
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("journal: restore: %w", err)
 	}
+	o.next()
 	if from != nil {
 		if _, err := from.backup(ctx, folder); err != nil {
 			return nil, err
@@ -103,6 +248,7 @@ func stage(ctx context.Context, from *Store, folder string, o Restoring) (names 
 		if do == nil {
 			continue
 		}
+		o.next()
 		if err := do(folder); err != nil {
 			return nil, err
 		}
@@ -130,32 +276,6 @@ func Kept(dir string) (there []string) {
 		}
 	}
 	return there
-}
-
-// putAside moves what is in a directory to a folder there. The mark is copied: while it is there, no start takes the directory for
-// one without a journal.
-func putAside(dir string, names []string) (aside string, err error) {
-	for n := 1; ; n++ {
-		aside = filepath.Join(dir, fmt.Sprintf("before-restore-%d", n))
-		err := os.Mkdir(aside, 0o700)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return "", fmt.Errorf("journal: restore: %w", err)
-		}
-	}
-	for _, name := range names {
-		from, to := filepath.Join(dir, name), filepath.Join(aside, name)
-		put := os.Rename
-		if name == markName {
-			put = os.Link
-		}
-		if err := put(from, to); err != nil {
-			return aside, fmt.Errorf("journal: restore: put aside: %w", err)
-		}
-	}
-	return aside, errors.Join(syncDir(aside), syncDir(dir))
 }
 
 // Holder says which process writes the journal in a directory, by an error of code Conflict; nil if none does.

@@ -119,6 +119,9 @@ func Open(dir string, options Options) (*Store, error) {
 
 func (s *Store) open() error {
 	if s.options.ReadOnly {
+		if err := uncut(s.dir); err != nil {
+			return err
+		}
 		if _, err := os.Stat(s.file()); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				return berth.Errorf(berth.NotFound, "journal", "there is no journal in %s", s.dir)
@@ -138,6 +141,9 @@ func (s *Store) open() error {
 		return err
 	}
 	s.lock = lock
+	if err := uncut(s.dir); err != nil {
+		return err
+	}
 	// What is there is looked at first by means that change nothing: SQLite
 	// drops what it cannot read of its log as soon as it may write.
 	if err := install(s.dir); err != nil { // a repair that did not come to its end

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -70,7 +71,13 @@ var adapter = journaltest.Adapter{
 
 var cases = flag.Int("journal.cases", 1, "how many times the random cases of damage and lost power")
 
-func TestMain(m *testing.M) { os.Exit(journaltest.Main(m, open)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(killedRestore) != "" {
+		fmt.Fprintln(os.Stderr, restoreAndDie())
+		os.Exit(1)
+	}
+	os.Exit(journaltest.Main(m, open))
+}
 
 func TestConformance(t *testing.T) {
 	long := adapter
