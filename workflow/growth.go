@@ -35,6 +35,7 @@ type growth struct {
 	order    []int32
 	n        int       // how many of the order take part
 	children [][]int32 // of each task, those that take part; of root, those without parents
+	likely   []int32   // see node
 	root     int32     // a task of no time before all others, beside the n real ones
 
 	// What has happened: step s let chosen[s] grow, when the critical path was
@@ -67,6 +68,12 @@ type node struct {
 	next    int32 // the child on the longest way down, -1 at the end
 	settled bool
 
+	// The likely children are those of which one was found to be next, few of them from likely[from] on in
+	// the order of children. None of the others has a bottom level beyond beyond. span is by how much of the
+	// highest level (see bits) a level may fall short to be likely.
+	few, from    int32
+	beyond, span int64
+
 	// The settled tasks that have this one as next are a list: first is one of them, before and
 	// after are the neighbours of this one in the list of its own next, -1 if there is none.
 	first, before, after int32
@@ -79,6 +86,13 @@ type size struct {
 	per   float64 // after over the PEs it takes
 }
 
+// Where a task has more than manyLikely likely children, fewer are next time; where it has less than fewLikely, more. A span
+// is between 1 and mostSpan, and first is firstSpan, 128 s of levels of some days.
+const (
+	fewLikely, manyLikely = 4, 12
+	firstSpan, mostSpan   = 1 << 40, 1 << 50
+)
+
 // never is a step that no growth reaches.
 const never = math.MaxInt32
 
@@ -90,7 +104,7 @@ func newGrowth(w *Workflow, curves []curve, order []int32, limit berth.Count, ru
 		children: make([][]int32, n+1), root: int32(n), firstOn: make([]int32, n+1),
 		level: make([]int64, n+1), nodes: make([]node, n+1), sizes: make([]size, n), gain: make([]int64, n+1),
 	}
-	list := slices.Clone(w.children.list)
+	list, edges := slices.Clone(w.children.list), 0
 	for i := range n {
 		g.firstOn[i] = never
 		g.children[i] = list[w.children.from[i]:w.children.from[i+1]]
@@ -98,6 +112,11 @@ func newGrowth(w *Workflow, curves []curve, order []int32, limit berth.Count, ru
 			g.children[n] = append(g.children[n], int32(i))
 		}
 	}
+	for i := range g.nodes {
+		g.nodes[i].from, g.nodes[i].span = int32(edges), firstSpan
+		edges += len(g.children[i])
+	}
+	g.likely = make([]int32, edges)
 	if rule == levelled {
 		g.depth, g.width = depths(w), make([]int32, n)
 		for i, d := range g.depth {
@@ -159,7 +178,8 @@ func (g *growth) more(task int32, m berth.Count) berth.Count {
 func (g *growth) refresh() {
 	g.stale = false
 	for i := range g.nodes {
-		g.nodes[i] = node{next: -1, first: -1}
+		v := &g.nodes[i]
+		*v = node{next: -1, first: -1, from: v.from, span: v.span, beyond: math.MaxInt64}
 	}
 	for i := range g.sizes {
 		g.sizes[i].npe = g.curve[i].few()
@@ -223,26 +243,65 @@ func (g *growth) settle(i int32) {
 			g.settle(v.next)
 		}
 	}
-	children, levels := g.children[i], g.level
 	for {
-		next, level, rival := int32(-1), int64(-1), int64(-1)
-		for _, child := range children {
-			l := levels[child]
-			rival = max(rival, min(l, level))
-			if l > level {
-				next = child
-			}
-			level = max(level, l)
-		}
-		v.next, v.rival = next, rival
-		if next < 0 || g.nodes[next].settled {
+		if g.compare(i); v.next < 0 || g.nodes[v.next].settled {
 			break
 		}
-		if g.settle(next); levels[next] > rival {
+		if g.settle(v.next); g.level[v.next] > v.rival {
 			break
 		}
 	}
 	g.lean(i)
+}
+
+// compare finds the child with the highest bottom level, the first of equals. As levels fall by little at a time, it
+// mostly is one of the few that were close to the highest when all were looked at last.
+func (g *growth) compare(i int32) {
+	v := &g.nodes[i]
+	if g.highest(v) > v.beyond {
+		return
+	}
+	children, level := g.children[i], int64(-1)
+	likely := g.likely[v.from:][:len(children)]
+	if len(children) <= manyLikely {
+		v.few, v.beyond = int32(copy(likely, children)), -1
+		g.highest(v)
+		return
+	}
+	for _, child := range children {
+		level = max(level, g.level[child])
+	}
+	few := 0
+	v.beyond = level - v.span
+	for _, child := range children {
+		likely[few] = child
+		if g.level[child] > v.beyond {
+			few++
+		}
+	}
+	switch v.few = int32(few); {
+	case few > manyLikely:
+		v.span /= 2
+	case few < fewLikely:
+		v.span = min(2*v.span, mostSpan)
+	}
+	v.span = max(v.span, 1)
+	g.highest(v)
+}
+
+// highest finds the highest of the likely children and returns its bottom level, -1 if there are none.
+func (g *growth) highest(v *node) int64 {
+	next, level, rival := int32(-1), int64(-1), v.beyond
+	for _, child := range g.likely[v.from:][:v.few] {
+		l := g.level[child]
+		rival = max(rival, min(l, level))
+		if l > level {
+			next = child
+		}
+		level = max(level, l)
+	}
+	v.next, v.rival = next, rival
+	return level
 }
 
 // lean settles a task whose next is settled.
