@@ -3,6 +3,7 @@ package planning
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/sim"
@@ -22,13 +23,16 @@ func (p *Planning) Schedule(plan *workflow.Plan, deadline berth.Time) (bookings,
 // schedule can be planned around again. An id that was there before gets a
 // number; what has none is called a booking.
 func (p *Planning) bookingLines() []berth.Line {
-	taken := map[string]bool{}
-	for i := range p.Bookings {
-		taken[p.Bookings[i].ID] = true
+	type use struct {
+		taken  bool // by a booking
+		number int  // of those that have used it
 	}
-	numbers := map[string]int{} // of those that have used an id
+	ids := make(map[string]use, len(p.Bookings))
+	for i := range p.Bookings {
+		ids[p.Bookings[i].ID] = use{taken: true}
+	}
 	site, pool := p.place()
-	var lines []berth.Line
+	lines := make([]berth.Line, 0, len(p.Bookings))
 	for i := range p.Bookings {
 		b := &p.Bookings[i]
 		if p.Everywhere {
@@ -38,12 +42,13 @@ func (p *Planning) bookingLines() []berth.Line {
 			continue
 		}
 		id := cmp.Or(b.ID, "booking")
+		used := ids[id]
 		for bare := id; ; {
-			numbers[bare]++
-			if n := numbers[bare]; n > 1 {
-				id = fmt.Sprintf("%s#%d", bare, n)
+			if used.number++; used.number > 1 {
+				id = fmt.Sprintf("%s#%d", bare, used.number)
 			}
-			if id == b.ID || !taken[id] {
+			if id == b.ID || !ids[id].taken {
+				ids[bare] = used
 				break
 			}
 		}
@@ -72,18 +77,28 @@ const taskPrefix = "task:"
 // prefix returns what the ids of tasks begin with in a schedule: nothing, unless
 // a booking has the id of a task.
 func (p *Planning) prefix(booked []berth.Line) string {
-	taken := map[string]bool{}
-	for i := range booked {
-		taken[booked[i].ID] = true
+	tasks := make(map[string]bool, p.Flow.Len())
+	for i := range p.Flow.Len() {
+		tasks[p.Flow.Task(i).ID] = true
 	}
-	prefix := ""
-	for i := 0; i < p.Flow.Len(); i++ {
-		if taken[prefix+p.Flow.Task(i).ID] {
-			prefix += taskPrefix
-			i = -1
+	taken := map[int]bool{} // by how often the prefix is repeated
+	for i := range booked {
+		for n, id := 0, booked[i].ID; ; n++ {
+			if tasks[id] {
+				taken[n] = true
+			}
+			rest, is := strings.CutPrefix(id, taskPrefix)
+			if !is {
+				break
+			}
+			id = rest
 		}
 	}
-	return prefix
+	n := 0
+	for taken[n] {
+		n++
+	}
+	return strings.Repeat(taskPrefix, n)
 }
 
 // taskLines returns the plan as lines of a schedule, in the order of the

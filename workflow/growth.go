@@ -74,9 +74,9 @@ type node struct {
 	few, from    int32
 	beyond, span int64
 
-	// The settled tasks that have this one as next are a list: first is one of them, before and
-	// after are the neighbours of this one in the list of its own next, -1 if there is none.
-	first, before, after int32
+	// The settled tasks that have this one as next are a list: first is one of them, after is what follows this
+	// one in the list of its own next, -1 if there is none.
+	first, after int32
 }
 
 // size is a task with its PEs.
@@ -232,8 +232,8 @@ func (g *growth) sized(i int32) {
 func (g *growth) settle(i int32) {
 	v := &g.nodes[i]
 	if v.next >= 0 {
-		if v.settled {
-			g.straighten(v)
+		if v.settled { // of the critical path, so it is alone in the list of its next, see unsettle
+			g.nodes[v.next].first = -1
 		}
 		for g.level[v.next] > v.rival { // it was the highest, and may well be still
 			if g.nodes[v.next].settled {
@@ -316,24 +316,8 @@ func (g *growth) lean(i int32) {
 
 // list puts a task into the list of those that have a child as next.
 func (g *growth) list(i, child int32) {
-	v, c := &g.nodes[i], &g.nodes[child]
-	v.before, v.after = -1, c.first
-	if c.first >= 0 {
-		g.nodes[c.first].before = i
-	}
-	c.first = i
-}
-
-// straighten takes a settled task out of the list of its next.
-func (g *growth) straighten(v *node) {
-	if v.before >= 0 {
-		g.nodes[v.before].after = v.after
-	} else {
-		g.nodes[v.next].first = v.after
-	}
-	if v.after >= 0 {
-		g.nodes[v.after].before = v.before
-	}
+	c := &g.nodes[child]
+	g.nodes[i].after, c.first = c.first, i
 }
 
 // sumDown computes a task's bottom level from that of the next on its longest

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,7 @@ type planInput struct {
 // openPlanning reads workflow and bookings, and tells on stderr what is odd
 // about them.
 func (a *app) openPlanning(cmd *cobra.Command, path string, flags *planFlags) (*planInput, error) {
+	bookings := a.bookingsBeside(flags)
 	file, err := a.openWorkflow(path, flags)
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func (a *app) openPlanning(cmd *cobra.Command, path string, flags *planFlags) (*
 	}
 	p.Past = berth.Interval{Start: p.Now, End: p.Now}
 	if flags.bookings != "" {
-		if err := a.openBookings(cmd, p, flags); err != nil {
+		if err := a.takeBookings(cmd, p, flags, bookings); err != nil {
 			return nil, err
 		}
 	}
@@ -62,13 +64,23 @@ func (a *app) openPlanning(cmd *cobra.Command, path string, flags *planFlags) (*
 	return p, p.Prepare(free)
 }
 
-// openBookings reads what others hold.
-func (a *app) openBookings(cmd *cobra.Command, p *planInput, flags *planFlags) error {
+// bookingsBeside begins to read what others hold, and returns what waits for that: the workflow is read meanwhile. Stdin is
+// not read before.
+func (a *app) bookingsBeside(flags *planFlags) func() (*workload.BookingFile, error) {
 	options := workload.Options{PEs: flags.pes, Strict: flags.strict}
 	if flags.partition > 0 {
 		options.Keep = func(r *workload.Record) bool { return int(r.Partition) == flags.partition }
 	}
-	file, err := a.readBookings(flags.bookings, options)
+	read := sync.OnceValues(func() (*workload.BookingFile, error) { return a.readBookings(flags.bookings, options) })
+	if flags.bookings != "" && flags.bookings != stdStream {
+		go read() //nolint:errcheck // told to who waits
+	}
+	return read
+}
+
+// takeBookings takes what others hold.
+func (a *app) takeBookings(cmd *cobra.Command, p *planInput, flags *planFlags, read func() (*workload.BookingFile, error)) error {
+	file, err := read()
 	if err != nil {
 		return err
 	}
