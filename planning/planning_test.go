@@ -2,6 +2,7 @@ package planning_test
 
 import (
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -44,6 +45,40 @@ func TestPlansKeepClearOfBookings(t *testing.T) {
 	}
 	if r := planned(t, p, planning.Goal{Deadline: berth.Forever, Tightest: true}); r.Tightest != 150 {
 		t.Errorf("tightest deadline %d, want 150", r.Tightest)
+	}
+}
+
+// Ids of a schedule are told apart whatever the bookings are called, with no more in front of the tasks' than that takes.
+func TestIDsOfSchedulesAreTheirOwn(t *testing.T) {
+	names := []string{"", "a", "b", "a#2", "task:a", "task:b", "task:task:a", "task:x", "booking", "booking#2"}
+	rng := rand.New(rand.NewPCG(1, 1))
+	reached := map[string]int{}
+	for range 500 {
+		var bookings []workload.Booking
+		for i := range rng.IntN(7) {
+			bookings = append(bookings, workload.Booking{ID: names[rng.IntN(len(names))], NPE: 1, Start: berth.Time(100 * i), End: berth.Time(100*i + 50)})
+		}
+		p := chain(t, bookings...)
+		r := planned(t, p, soonest)
+		booked, tasks := p.Schedule(&r.Plan, berth.Forever)
+		ids := map[string]bool{}
+		for i := range booked {
+			if ids[booked[i].ID] {
+				t.Fatalf("%q is there twice of %+v", booked[i].ID, bookings)
+			}
+			ids[booked[i].ID] = true
+		}
+		want := ""
+		for ids[want+"a"] || ids[want+"b"] {
+			want += "task:"
+		}
+		if tasks[0].ID != want+"a" || tasks[1].ID != want+"b" {
+			t.Fatalf("tasks are %q and %q, want them to begin with %q; bookings %+v", tasks[0].ID, tasks[1].ID, want, bookings)
+		}
+		reached[want]++
+	}
+	if len(reached) < 4 {
+		t.Errorf("only %v were reached", reached)
 	}
 }
 

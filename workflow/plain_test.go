@@ -137,6 +137,38 @@ func TestAllocationsOfManyTasksEqualPlain(t *testing.T) {
 	}
 }
 
+// So are those of tasks with many children each, some of which are alike: the first of equals is on the critical path.
+func TestAllocationsOfManyChildrenEqualPlain(t *testing.T) {
+	for seed := range max(6, compared(t)/100) {
+		rng := rand.New(rand.NewPCG(uint64(seed), 4))
+		var tasks []workflow.Task
+		var edges []workflow.Edge
+		const levels, wide = 4, 40
+		kinds := []int{1, 3, 40, 1000}[seed%4] // of times
+		for i := range levels * wide {
+			tasks = append(tasks, workflow.Task{ID: fmt.Sprint(i), Sequential: float64(1000 + 10*rng.IntN(kinds)), Alpha: .05 * float64(rng.IntN(3))})
+			for k := range wide {
+				if above := i - i%wide - wide + k; above >= 0 && rng.IntN(4) > 0 {
+					edges = append(edges, workflow.Edge{Parent: fmt.Sprint(above), Child: fmt.Sprint(i)})
+				}
+			}
+		}
+		w, err := workflow.New(tasks, edges)
+		if err != nil {
+			t.Fatal(err)
+		}
+		problem := workflow.Problem{Workflow: w, Calendar: booked(t, 256)}
+		fast, plain := prepare(t, problem), prepare(t, plainOf(problem))
+		for _, a := range []workflow.Allocation{workflow.CPA, workflow.MCPA, workflow.Thrift} {
+			got, err := fast.Allocate(a, 256)
+			want, wantErr := plain.Allocate(a, 256)
+			if err != nil || wantErr != nil || !slices.Equal(got, want) {
+				t.Fatalf("seed %d, %s:\n got %v, %v\nwant %v, %v", seed, a, got, err, want, wantErr)
+			}
+		}
+	}
+}
+
 // widest returns the most PEs that a task must have.
 func widest(w *workflow.Workflow) berth.Count {
 	most := berth.Count(1)
