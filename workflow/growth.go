@@ -68,9 +68,9 @@ type node struct {
 	next    int32 // the child on the longest way down, -1 at the end
 	settled bool
 
-	// The likely children are those of which one was found to be next, few of them from likely[from] on in
-	// the order of children. None of the others has a bottom level beyond beyond. span is by how much of the
-	// highest level (see bits) a level may fall short to be likely.
+	// The likely children are those that next is mostly among: few of them, from likely[from] on, in the order
+	// of children. The bottom levels of the others are at most beyond. A child is likely if its level is less
+	// than span (see bits) below the highest.
 	few, from    int32
 	beyond, span int64
 
