@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/identity"
+	"github.com/berth-hpc/berth/internal/debiantest"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -22,10 +24,7 @@ func realm(t *testing.T, name string) (path string) {
 	t.Helper()
 	for _, program := range []string{"munged", "munge", "unmunge"} {
 		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("BERTH_REQUIRE") != "" && strings.Contains(os.Getenv("BERTH_REQUIRE"), "slurm") {
-				t.Fatalf("needs %s: %v", program, err)
-			}
-			t.Skipf("needs %s (Debian: munge): %v", program, err)
+			debiantest.Absent(t, "slurm", fmt.Sprintf("needs %s (Debian: munge): %v", program, err))
 		}
 	}
 	dir := filepath.Join(t.TempDir(), name)

@@ -11,14 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/berth-hpc/berth/api"
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/internal/browser"
+	"github.com/berth-hpc/berth/internal/debiantest"
 	"github.com/berth-hpc/berth/internal/withparent"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/web"
@@ -39,25 +38,10 @@ func needsNginx(t *testing.T) string {
 	if path := look(); path != "" {
 		return path
 	}
-	said := "CI is not true, or this is not root, so it is not installed"
-	if os.Getenv("CI") == "true" && os.Getuid() == 0 {
-		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
-		defer cancel()
-		// A service that the package starts would take port 80, and need not.
-		cmd := exec.CommandContext(ctx, "flock", "--no-fork", filepath.Join(os.TempDir(), "berth-apt.lock"), "sh", "-c",
-			"apt-get update && apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=240 nginx-light")
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
-		out, err := cmd.CombinedOutput()
-		if path := look(); path != "" {
-			return path
-		}
-		said = fmt.Sprintf("%v: %.400s", err, out)
+	if err := debiantest.Install(func() bool { return look() != "" }, "nginx-light"); err != nil {
+		debiantest.Absent(t, "nginx", "nginx: missing: "+err.Error())
 	}
-	if slices.Contains(strings.Split(os.Getenv("BERTH_REQUIRE"), ","), "nginx") {
-		t.Fatal("nginx: missing: ", said)
-	}
-	t.Skip("nginx: missing: ", said)
-	return ""
+	return look()
 }
 
 // location is what the page about the pages has nginx do.

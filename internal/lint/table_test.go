@@ -24,16 +24,17 @@ var table = []room{
 	{path: "internal/recurrence", imports: []string{"."}},
 	{path: "internal/bytesize", pure: true, imports: []string{"."}},
 	{path: "internal/yamltree", imports: []string{"."}},
-	{path: "internal/effort"},     // imported by tests only
-	{path: "internal/realdata"},   // imported by tests only
-	{path: "internal/nodetest"},   // imported by tests only
-	{path: "internal/withparent"}, // imported by tests only
-	{path: "internal/heardlog"},   // imported by tests only
+	{path: "internal/effort"},                                             // imported by tests only
+	{path: "internal/debiantest"},                                         // imported by tests only
+	{path: "internal/realdata", imports: []string{"internal/debiantest"}}, // imported by tests only
+	{path: "internal/nodetest", imports: []string{"internal/debiantest"}}, // imported by tests only
+	{path: "internal/withparent"},                                         // imported by tests only
+	{path: "internal/heardlog"},                                           // imported by tests only
 	{path: "internal/pen"},
 	{path: "internal/plot", imports: []string{".", "internal/pen"}},
 	{path: "internal/bitset", pure: true, imports: []string{"."}},
 	{path: "internal/icalendar", imports: []string{"."}},
-	{path: "internal/icalendar/icalendartest"}, // imported by tests only
+	{path: "internal/icalendar/icalendartest", imports: []string{"internal/debiantest"}}, // imported by tests only
 	{path: "internal/wire", pure: true, imports: []string{"."}},
 	{path: "calendar", pure: true, imports: []string{".", "internal/bitset"}},
 	{path: "policy", pure: true, imports: []string{".", "calendar"}},
@@ -54,7 +55,7 @@ var table = []room{
 	{path: "journal/sqlite", imports: []string{".", "journal"}},
 	{path: "journal/sqlite/lossy"}, // imported by tests only
 	{path: "journal/postgres", imports: []string{".", "journal"}},
-	{path: "journal/postgres/postgrestest"}, // imported by tests only
+	{path: "journal/postgres/postgrestest", imports: []string{"internal/debiantest"}}, // imported by tests only
 	{path: "forecast", pure: true, imports: []string{"."}},
 	{path: "measure", pure: true, imports: []string{"."}},
 	{path: "chance", pure: true, imports: []string{"."}},
@@ -71,7 +72,7 @@ var table = []room{
 	{path: "site/slurm", imports: []string{".", "internal/hpctime", "internal/nearest", "site", "site/hostlist"}},
 	{path: "site/slurm/accounting", imports: []string{"."}},
 	{path: "site/slurm/rest", imports: []string{".", "site/hostlist", "site/slurm"}},
-	{path: "site/slurm/slurmtest"}, // imported by tests only
+	{path: "site/slurm/slurmtest", imports: []string{"internal/debiantest"}}, // imported by tests only
 	{path: "service", imports: []string{".", "chance", "check", "policy", "engine", "engine/change", "internal/wholefile", "internal/wire", "journal", "journal/record", "journal/postgres", "journal/sqlite", "notice", "site", "site/hostlist"}},
 	{path: "sites/adapters", imports: []string{".", "engine", "internal/wholefile", "service", "site", "site/local", "site/slurm", "site/slurm/rest", "sites"}},
 	{path: "api/form", imports: []string{"."}},
@@ -80,7 +81,7 @@ var table = []room{
 	{path: "api/identity", imports: []string{".", "service", "site"}},
 	{path: "api/identity/openidtest"}, // imported by tests only
 	{path: "web"},
-	{path: "internal/browser"}, // imported by tests only
+	{path: "internal/browser", imports: []string{"internal/debiantest"}}, // imported by tests only
 	{path: "internal/cputime"},
 	{path: "internal/performance", imports: []string{"."}},
 	{path: "internal/performance/page", imports: []string{"internal/performance"}},

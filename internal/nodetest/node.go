@@ -11,12 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/berth-hpc/berth/internal/debiantest"
 )
 
 // What Vite, which builds the pages, needs at least.
@@ -40,10 +41,7 @@ func Need(t testing.TB) {
 // Absent skips the test, or fails it if $BERTH_REQUIRE has "node", since something of npm could not be had.
 func Absent(t testing.TB, what string) {
 	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("BERTH_REQUIRE"), ","), "node") {
-		t.Fatal("node: " + what)
-	}
-	t.Skip("node: SKIPPED, " + what)
+	debiantest.Absent(t, "node", "node: "+what)
 }
 
 // find tries once in a process, which has the tests of one package.
@@ -65,7 +63,7 @@ var find = sync.OnceValue(func() error {
 
 // unusable says what is wrong with the Node that is found first.
 func unusable(ctx context.Context) error {
-	if _, err := exec.LookPath("npm"); err != nil {
+	if !hasNpm() {
 		return errors.New("no npm")
 	}
 	out, err := exec.CommandContext(ctx, "node", "--version").Output()
@@ -77,6 +75,11 @@ func unusable(ctx context.Context) error {
 		return fmt.Errorf("node is %s; the build of the pages needs %d.%d or later", version, major, minor)
 	}
 	return nil
+}
+
+func hasNpm() bool {
+	_, err := exec.LookPath("npm")
+	return err == nil
 }
 
 // recent reports whether a version, as node writes it, is one that the build of the pages takes.
@@ -92,9 +95,9 @@ func recent(version string) bool {
 
 // fetch fetches Node and npm into the user's cache, unless they are there, and puts them first on the PATH.
 func fetch(ctx context.Context) error {
-	if _, err := exec.LookPath("npm"); err != nil {
-		if err := install(ctx); err != nil {
-			return err
+	if !hasNpm() {
+		if err := debiantest.Install(hasNpm, "npm"); err != nil { // of no use but to fetch a newer one
+			return fmt.Errorf("no npm: %w", err)
 		}
 	}
 	cache, err := os.UserCacheDir()
@@ -131,26 +134,4 @@ func fetch(ctx context.Context) error {
 	}
 	path := append(programs, filepath.Join(folder, "node_modules", ".bin"), os.Getenv("PATH"))
 	return os.Setenv("PATH", strings.Join(path, string(os.PathListSeparator)))
-}
-
-// install installs Debian's npm, which is of no use but to fetch a newer one.
-func install(ctx context.Context) error {
-	if os.Getenv("CI") != "true" {
-		return errors.New("no npm, and CI is not true, so it is not installed")
-	}
-	if os.Getuid() != 0 {
-		return errors.New("no npm, and only root can install it")
-	}
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		return errors.New("no npm, and no apt-get")
-	}
-	one := filepath.Join(os.TempDir(), "berth-apt.lock") // of all tests that install something: apt-get update does not wait for another one
-	for _, args := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=240", "npm"}} {
-		cmd := exec.CommandContext(ctx, "flock", append([]string{"--no-fork", one, "apt-get"}, args...)...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("apt-get %s: %w: %.400s", args[0], err, out)
-		}
-	}
-	return nil
 }

@@ -1,18 +1,16 @@
 package offline
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
+
+	"github.com/berth-hpc/berth/internal/debiantest"
 )
 
 // program writes the time-indexed program in the MPS form: a column for each start of each job, a row
@@ -116,32 +114,11 @@ func TestBoundAgainstGLPK(t *testing.T) {
 // findGLPK skips or fails a test if there is no glpsol; as root with CI=true it installs it.
 func findGLPK(t *testing.T) {
 	t.Helper()
-	_, err := exec.LookPath("glpsol")
-	if err != nil && os.Getenv("CI") == "true" && os.Getuid() == 0 {
-		if err = installGLPK(); err == nil {
-			_, err = exec.LookPath("glpsol")
-		}
-	}
-	if err == nil {
+	there := func() bool { _, err := exec.LookPath("glpsol"); return err == nil }
+	if there() {
 		return
 	}
-	if slices.Contains(strings.Split(os.Getenv("BERTH_REQUIRE"), ","), "glpk") {
-		t.Fatalf("missing package glpk-utils: %v", err)
+	if err := debiantest.Install(there, "glpk-utils"); err != nil {
+		debiantest.Absent(t, "glpk", "missing package glpk-utils: "+err.Error())
 	}
-	t.Skipf("missing package glpk-utils: %v", err)
 }
-
-// installGLPK installs Debian's package. It tries once in a process.
-var installGLPK = sync.OnceValue(func() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
-	defer cancel()
-	one := filepath.Join(os.TempDir(), "berth-apt.lock") // of all tests that install something
-	for _, args := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=240", "glpk-utils"}} {
-		cmd := exec.CommandContext(ctx, "flock", append([]string{"--no-fork", one, "apt-get"}, args...)...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("apt-get %s: %w: %s", args[0], err, out)
-		}
-	}
-	return nil
-})

@@ -8,14 +8,12 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
+
+	"github.com/berth-hpc/berth/internal/debiantest"
 )
 
 //go:embed read.py
@@ -96,17 +94,11 @@ func Read(t testing.TB, calendars ...[]byte) []Component {
 func find(t testing.TB) {
 	t.Helper()
 	why := absent()
-	if why != "" {
-		if why = install(); why == "" {
-			why = absent()
-		}
+	if why == "" {
+		return
 	}
-	switch {
-	case why == "":
-	case slices.Contains(strings.Split(os.Getenv("BERTH_REQUIRE"), ","), "libical"):
-		t.Fatal("missing package libical3: " + why)
-	default:
-		t.Skip("missing package libical3: " + why)
+	if err := debiantest.Install(func() bool { return absent() == "" }, "libical3", "python3"); err != nil {
+		debiantest.Absent(t, "libical", "missing package libical3: "+why+": "+err.Error())
 	}
 }
 
@@ -125,29 +117,3 @@ func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]
 }
-
-// install installs Debian's packages and says why it could not. It tries once in a process.
-var install = sync.OnceValue(func() string {
-	if os.Getenv("CI") != "true" {
-		return "CI is not true, so it is not installed"
-	}
-	if os.Getuid() != 0 {
-		return "only root can install it"
-	}
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		return "there is no apt-get"
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
-	defer cancel()
-	one := filepath.Join(os.TempDir(), "berth-apt.lock") // of all tests that install something: apt-get update does not wait for another one
-	for _, args := range [][]string{
-		{"update"}, {"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=240", "libical3", "python3"},
-	} {
-		cmd := exec.CommandContext(ctx, "flock", append([]string{"--no-fork", one, "apt-get"}, args...)...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Sprintf("apt-get %s: %v: %s", args[0], err, lastLine(string(out)))
-		}
-	}
-	return ""
-})

@@ -1,15 +1,14 @@
 package postgrestest
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/berth-hpc/berth/internal/debiantest"
 )
 
 // Absent says what is not there.
@@ -41,29 +40,24 @@ func Start(t testing.TB) *Server {
 // Need skips a test for what New has said, or fails it.
 func Need(t testing.TB, err error) {
 	t.Helper()
-	_, absent := err.(*Absent) //nolint:errorlint // New wraps it in nothing
-	if !absent || slices.Contains(strings.Split(os.Getenv("BERTH_REQUIRE"), ","), "postgres") {
+	if _, absent := err.(*Absent); !absent { //nolint:errorlint // New wraps it in nothing
 		t.Fatal(err)
 	}
-	t.Skip(err)
+	debiantest.Absent(t, "postgres", err.Error())
 }
 
 // find returns the folder of the programs, and installs them where that is asked for.
 func find() (string, error) {
-	bin := installed()
-	if bin != "" {
+	if bin := installed(); bin != "" {
 		return bin, nil
 	}
-	why := "CI is not true"
-	if os.Getenv("CI") == "true" {
-		if why = aptInstall(); why == "" {
-			if bin = installed(); bin != "" {
-				return bin, nil
-			}
-			why = "installing it did not help"
-		}
+	if err := noCluster(); err != nil {
+		return "", &Absent{err.Error()}
 	}
-	return "", &Absent{why}
+	if err := debiantest.Install(func() bool { return installed() != "" }, "postgresql"); err != nil {
+		return "", &Absent{err.Error()}
+	}
+	return installed(), nil
 }
 
 // installed returns the folder of the newest programs, empty if there are none.
@@ -80,36 +74,16 @@ func installed() string {
 	return filepath.Dir(slices.Max(found))
 }
 
-// aptInstall installs the server and says why it could not.
-func aptInstall() string {
-	if os.Getuid() != 0 {
-		return "only root can install it"
+// noCluster has Debian make no cluster of its own with the package, where that may be installed.
+func noCluster() error {
+	if _, err := exec.LookPath("apt-get"); err != nil || os.Getenv("CI") != "true" || os.Getuid() != 0 {
+		return nil //nolint:nilerr // then it is not installed either
 	}
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		return "there is no apt-get"
-	}
-	// Debian would make and start a cluster of its own with the package.
 	common := "/etc/postgresql-common"
 	if err := os.MkdirAll(common, 0o755); err != nil {
-		return err.Error()
+		return err
 	}
-	if err := os.WriteFile(filepath.Join(common, "createcluster.conf"), []byte("create_main_cluster = false\n"), 0o600); err != nil {
-		return err.Error()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute) // a browser, which others install, may go first
-	defer cancel()
-	one := filepath.Join(os.TempDir(), "berth-apt.lock") // of all tests that install something: apt-get update does not wait for another one
-	for _, args := range [][]string{
-		{"update"},
-		{"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=240", "-o", "DPkg::Options::=--force-confold", "postgresql"},
-	} {
-		cmd := exec.CommandContext(ctx, "flock", append([]string{"--no-fork", one, "apt-get"}, args...)...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Sprintf("apt-get %s: %v: %s", args[0], err, lastLines(string(out), 3))
-		}
-	}
-	return ""
+	return os.WriteFile(filepath.Join(common, "createcluster.conf"), []byte("create_main_cluster = false\n"), 0o600)
 }
 
 func lastLines(text string, n int) string {

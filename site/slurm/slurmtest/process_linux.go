@@ -5,9 +5,6 @@ import (
 	"syscall"
 )
 
-// waitFor takes the lock on an open file, which ends when it is closed.
-func waitFor(lock *os.File) error { return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX) }
-
 // ofDaemon makes a daemon a session of its own that ends with this process: with the thread that started
 // it, to be exact, so no thread may end before the process does (a goroutine that is locked to one and ends
 // takes it along, and all that others have started there).

@@ -3,13 +3,8 @@
 package slurmtest
 
 import (
-	"errors"
-	"os"
 	"syscall"
 )
-
-// waitFor refuses: the daemons of a test are kept by means of Linux.
-func waitFor(*os.File) error { return errors.New("a test cluster needs Linux") }
 
 // ofDaemon has nothing to ask for.
 func ofDaemon() *syscall.SysProcAttr { return nil }
