@@ -22,15 +22,15 @@ import (
 	"github.com/berth-hpc/berth/workload"
 )
 
-var bestSegments = flag.Int("best.segments", 4, "segments of each log that -update measures for docs/results/best-possible.md, spread evenly")
+var bestSegments = flag.Int("best.segments", 20, "segments of each log that -update measures for docs/results/best-possible.md, spread evenly")
 
 // What docs/results/best-possible.md states. OSC-Clust has the nodes of its header, for 178 PEs
 // are never short there.
 const (
 	bestJobs   = 1000
-	bestRounds = 8000
+	bestRounds = 300000
 	bestCells  = 2048
-	bestSteps  = 500
+	bestSteps  = 3000
 	bestWithin = 0.05 // points by which figures may differ from those on record
 )
 
@@ -95,7 +95,7 @@ func bestSegment(t *testing.T, l *archiveLog, records []workload.Record, segment
 		row := []string{l.name, strconv.Itoa(segment + 1), measure, "", ""}
 		if search {
 			reached, possible := p.Value(p.Search(best, bestRounds, rand.New(rand.NewPCG(uint64(segment+1), 1))))
-			bound := min(p.Bound(p.Price(bestCells, bestSteps, reached)), p.Worth())
+			bound := min(p.Bound(p.Price(bestCells, bestSteps)), p.Worth())
 			if !possible || reached < most || bound < reached {
 				t.Fatalf("%s, segment %d, %s: bound %d, reached %d (possible: %t), placements %d", l.name, segment+1, measure, bound, reached, possible, most)
 			}

@@ -117,7 +117,7 @@ func endOf(t *testing.T, place string) (last journal.Position, err error) {
 
 // tokensIn are those of a data directory; empty if it has none.
 func tokensIn(dir string) string {
-	text, _ := os.ReadFile(filepath.Join(dir, "tokens.json")) //nolint:errcheck,gosec // then there are none
+	text, _ := os.ReadFile(filepath.Join(dir, "tokens.json")) //nolint:gosec // then there are none
 	return string(text)
 }
 

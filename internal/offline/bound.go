@@ -102,68 +102,54 @@ func (l *line[N]) cheapest(j *Job) (start berth.Time, cost N) {
 	return berth.Time(best), cost
 }
 
-// The numbers of the volume algorithm.
-const (
-	volumeAverage  = 0.1  // the weight of what is new in the direction
-	volumeLongest  = 1.0  // the first length of a step, as a part of Polyak's
-	volumePatience = 15   // steps without a better bound, after which steps get shorter
-	volumeShorter  = 0.66 // by this factor
-	volumeLonger   = 1.1
-)
+// priceStep is how long the first step of Price is, as a part of what a PE-second is worth on average.
+const priceStep = 0.1
 
-// Price looks for prices with a low bound, in cells many cells and rounds rounds, by the volume
-// algorithm (Barahona and Anbil, Mathematical Programming 87, 2000): a subgradient method whose
-// direction is an average over the past. reached is the value of a plan, which tells how long steps
-// should be.
-func (p *Problem) Price(cells, rounds int, reached int64) *Prices {
+// Price looks for prices with a low bound, in cells many cells and rounds rounds, by a projected subgradient method whose
+// steps get shorter for each price by itself (AdaGrad: Duchi, Hazan, Singer, JMLR 12, 2011). The prices are the best of those of
+// all rounds and of the mean of the second half of them.
+func (p *Problem) Price(cells, rounds int) *Prices {
 	begin, end := p.span()
 	cell := berth.Duration(int64(end.Sub(begin))/int64(cells) + 1)
 	l := newLine[float64](begin, cell, cells)
 	whole := float64(p.PEs) * float64(cell)
-	centre, prices, direction := make([]float64, cells), make([]float64, cells), make([]float64, cells)
+	prices, squares := make([]float64, cells), make([]float64, cells)
+	mean, found := make([]float64, cells), make([]float64, cells)
 	used := newUse(l)
 	best := p.dual(l, used, prices)
-	for k := range direction {
-		direction[k] = whole - used.cells[k]
+	var area float64
+	for i := range p.Jobs {
+		if j := &p.Jobs[i]; p.fits(j) {
+			area += float64(j.NPE) * float64(j.Duration)
+		}
 	}
-	length, failed := volumeLongest, 0
-	for range rounds {
-		var norm float64
-		for k, d := range direction {
-			if centre[k] > 0 || d < 0 {
-				norm += float64(d * d)
+	step := priceStep * float64(p.Worth()) / max(1, area)
+	for round := range rounds {
+		for k := range prices {
+			slope := whole - used.cells[k]
+			squares[k] += float64(slope * slope)
+			if squares[k] > 0 {
+				prices[k] = max(0, prices[k]-float64(step*slope/math.Sqrt(squares[k])))
 			}
 		}
-		target := float64(reached)
-		if norm == 0 || best <= target {
-			break
+		if bound := p.dual(l, used, prices); bound < best {
+			best = bound
+			copy(found, prices)
 		}
-		step := float64(length * (best - target) / norm)
-		for k, d := range direction {
-			prices[k] = max(0, centre[k]-float64(step*d))
-		}
-		bound := p.dual(l, used, prices)
-		var along float64
-		for k := range direction {
-			g := whole - used.cells[k]
-			along += float64(g * direction[k])
-			direction[k] = float64(volumeAverage*g) + float64((1-volumeAverage)*direction[k])
-		}
-		if bound < best {
-			best, failed = bound, 0
-			copy(centre, prices)
-			if along > 0 {
-				length *= volumeLonger
+		if n := round - rounds/2; n >= 0 {
+			for k, x := range prices {
+				mean[k] += float64((x - mean[k]) / float64(n+1))
 			}
-		} else if failed++; failed == volumePatience {
-			length, failed = length*volumeShorter, 0
 		}
 	}
-	found := &Prices{Begin: begin, Cell: cell, Scale: max(1, (1<<58)/max(1, p.Worth())), Cells: make([]int64, cells)}
-	for k, x := range centre {
-		found.Cells[k] = int64(math.Round(float64(x * float64(found.Scale))))
+	if p.dual(l, used, mean) < best {
+		copy(found, mean)
 	}
-	return found
+	kept := &Prices{Begin: begin, Cell: cell, Scale: max(1, (1<<58)/max(1, p.Worth())), Cells: make([]int64, cells)}
+	for k, x := range found {
+		kept.Cells[k] = int64(math.Round(float64(x * float64(kept.Scale))))
+	}
+	return kept
 }
 
 // span returns from when until when jobs may run.

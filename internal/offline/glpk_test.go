@@ -87,7 +87,7 @@ func TestBoundAgainstGLPK(t *testing.T) {
 		begin, end := p.span()
 		plan := p.Search(nil, 6000, rand.New(rand.NewPCG(uint64(n), 1)))
 		reached, _ := p.Value(plan)
-		prices := p.Price(int(end-begin), 1500, reached)
+		prices := p.Price(int(end-begin), 1500)
 		if prices.Cell > 2 {
 			t.Fatalf("cells of %d s", prices.Cell)
 		}

@@ -72,7 +72,7 @@ func TestBoundAndSearchAgainstAllPlans(t *testing.T) {
 		if !possible || reached != best {
 			t.Errorf("case %d: found %d (possible: %t), the best is %d, of %+v", n, reached, possible, best, p)
 		}
-		bound := min(p.Bound(p.Price(32, 300, reached)), p.Worth())
+		bound := min(p.Bound(p.Price(32, 300)), p.Worth())
 		if bound < best {
 			t.Fatalf("case %d: %d is no bound of %d", n, bound, best)
 		}

@@ -11,25 +11,50 @@ import (
 
 // The numbers of the search.
 const (
-	searchNoise = 0.6  // how much the order in which jobs are put back varies
-	searchMore  = 6    // jobs that are taken out beyond those in the way, at most
-	searchTries = 12   // rejected jobs that are tried in a round
-	searchWarm  = 0.5  // the first temperature, in values of a mean job
-	searchCold  = 0.01 // the last
+	searchNoise  = 0.6  // how much the order in which jobs are put back varies
+	searchMore   = 6    // jobs that are taken out beyond those in the way, at most
+	searchTries  = 12   // rejected jobs that are tried in a round
+	searchWarm   = 0.8  // the first temperature, in values of a job that a PE-second of work is likely to belong to
+	searchCold   = 0.01 // the last, in first ones
+	searchFirst  = 10   // one of that many rounds is one of all jobs
+	searchRounds = 2000 // rounds in each stretch of time
+	searchParts  = 15   // a stretch is half to two and a half times that part of the time
 )
 
 // Search looks for a plan of much value: by large-neighbourhood search with simulated annealing.
 // Each round takes a job that is rejected, makes room for it at a start in its window by taking out
-// jobs in the way and a few more, puts back what fits, and tries other jobs that are rejected. It
-// begins with a plan, which must be possible, and never returns a worse one.
+// jobs in the way and a few more, puts back what fits, and tries other jobs that are rejected. First
+// all jobs are annealed, then those in one stretch of time after another, the others being fixed: what is near in time
+// matters to a job, so each stretch can get better by itself. It begins with a plan, which must be possible, and never returns a worse one.
 func (p *Problem) Search(plan Plan, rounds int, random *rand.Rand) Plan {
 	s := newSearch(p, plan, random)
 	for _, i := range s.order(s.rejected()) {
 		s.put(i)
 	}
+	var sum, squares float64
+	for i := range p.Jobs {
+		v := float64(p.Jobs[i].Value)
+		sum += v
+		squares += float64(v * v)
+	}
+	warm := searchWarm * squares / max(1, sum)
+	s.anneal(rounds/searchFirst, warm)
+	begin, end := p.span()
+	for left := rounds - rounds/searchFirst; left > 0 && len(s.rejected()) > 0; left -= searchRounds {
+		part := max(1, int64(end-begin)/searchParts)
+		width := berth.Time(part/2 + random.Int64N(2*part))
+		s.from = begin + berth.Time(random.Int64N(int64(end-begin))) - width/2
+		s.to = s.from + width
+		s.anneal(min(left, searchRounds), warm)
+		s.from, s.to = math.MinInt64, math.MaxInt64
+	}
+	return s.plan
+}
+
+// anneal runs rounds from warm to cold, and ends with the best plan that it has seen.
+func (s *search) anneal(rounds int, warm float64) {
 	s.undo = s.undo[:0]
 	best, worth := slices.Clone(s.plan), s.value
-	mean := float64(p.Worth()) / float64(max(1, len(p.Jobs)))
 	for round := range rounds {
 		rejected := s.rejected()
 		if len(rejected) == 0 {
@@ -37,16 +62,27 @@ func (p *Problem) Search(plan Plan, rounds int, random *rand.Rand) Plan {
 		}
 		before := s.value
 		s.round(rejected)
-		heat := mean * searchWarm * math.Pow(searchCold/searchWarm, float64(round)/float64(rounds))
-		if lost := float64(before - s.value); lost > 0 && random.Float64() >= math.Exp(-lost/heat) {
+		heat := warm * math.Pow(searchCold, float64(round)/float64(rounds))
+		if lost := float64(before - s.value); lost > 0 && s.random.Float64() >= math.Exp(-lost/heat) {
 			s.back()
 		}
 		s.undo = s.undo[:0]
 		if s.value > worth {
-			best, worth = slices.Clone(s.plan), s.value
+			copy(best, s.plan)
+			worth = s.value
 		}
 	}
-	return best
+	for i, at := range best {
+		if s.plan[i] != at {
+			s.set(i, Rejected)
+		}
+	}
+	for i, at := range best {
+		if s.plan[i] != at {
+			s.set(i, at)
+		}
+	}
+	s.undo = s.undo[:0]
 }
 
 // search is a search under way.
@@ -58,6 +94,8 @@ type search struct {
 	load   profile
 	undo   []move
 	keys   []float64
+	from   berth.Time // jobs that run elsewhere are fixed
+	to     berth.Time
 }
 
 // move is a change of a plan: where the job was.
@@ -67,7 +105,7 @@ type move struct {
 }
 
 func newSearch(p *Problem, plan Plan, random *rand.Rand) *search {
-	s := &search{p: p, random: random, plan: make(Plan, len(p.Jobs)), keys: make([]float64, len(p.Jobs))}
+	s := &search{p: p, random: random, plan: make(Plan, len(p.Jobs)), keys: make([]float64, len(p.Jobs)), from: math.MinInt64, to: math.MaxInt64}
 	s.load.clear()
 	for i := range s.plan {
 		s.plan[i] = Rejected
@@ -80,11 +118,11 @@ func newSearch(p *Problem, plan Plan, random *rand.Rand) *search {
 	return s
 }
 
-// rejected lists the jobs that the plan rejects and an empty pool would not.
+// rejected lists the jobs that the plan rejects and an empty pool would not, of those that might run in the stretch.
 func (s *search) rejected() []int {
 	var list []int
 	for i, start := range s.plan {
-		if start == Rejected && s.p.fits(&s.p.Jobs[i]) {
+		if j := &s.p.Jobs[i]; start == Rejected && j.Ready < s.to && j.Latest.Add(j.Duration) > s.from && s.p.fits(j) {
 			list = append(list, i)
 		}
 	}
@@ -137,9 +175,26 @@ func (s *search) order(jobs []int) []int {
 	return jobs
 }
 
-// round makes room for a rejected job, and fills what is free then.
+// pick draws one of the jobs, half of the time by what they are worth.
+func (s *search) pick(jobs []int) int {
+	var sum int64
+	for _, i := range jobs {
+		sum += s.p.Jobs[i].Value
+	}
+	at := s.random.Int64N(sum)
+	if s.random.IntN(2) > 0 {
+		for _, i := range jobs {
+			if at -= s.p.Jobs[i].Value; at < 0 {
+				return i
+			}
+		}
+	}
+	return jobs[s.random.IntN(len(jobs))]
+}
+
+// round makes room for a rejected job where those in the way are not fixed, and fills what is free then.
 func (s *search) round(rejected []int) {
-	i := rejected[s.random.IntN(len(rejected))]
+	i := s.pick(rejected)
 	j := &s.p.Jobs[i]
 	start := j.Ready + berth.Time(s.random.Int64N(int64(j.Latest-j.Ready)+1))
 	switch s.random.IntN(4) {
@@ -151,7 +206,11 @@ func (s *search) round(rejected []int) {
 	end := start.Add(j.Duration)
 	var near []int
 	for k, at := range s.plan {
-		if at != Rejected && at < end && at.Add(s.p.Jobs[k].Duration) > start {
+		if at == Rejected {
+			continue
+		}
+		until := at.Add(s.p.Jobs[k].Duration)
+		if at < end && until > start && at >= s.from && until <= s.to {
 			near = append(near, k)
 		}
 	}
@@ -170,6 +229,10 @@ func (s *search) round(rejected []int) {
 		from, to = min(from, s.plan[k]), max(to, s.plan[k].Add(s.p.Jobs[k].Duration))
 		out = append(out, k)
 		s.set(k, Rejected)
+	}
+	if s.load.most(start, end)+j.NPE > s.p.PEs {
+		s.back()
+		return
 	}
 	s.set(i, start)
 	for _, k := range s.order(out) {

@@ -82,7 +82,7 @@ func dieAt(t *testing.T, backup, dir string, step int) bool {
 
 // beside is what a file beside a journal has; empty if it is not there.
 func beside(dir, name string) string {
-	text, _ := os.ReadFile(filepath.Join(dir, name)) //nolint:errcheck,gosec // then there is none
+	text, _ := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // then there is none
 	return string(text)
 }
 
