@@ -334,7 +334,7 @@ func rowsAt(t *testing.T, file string) [][]string {
 func competitiveTable(t *testing.T, cases, orders [][]string) string {
 	t.Helper()
 	var text strings.Builder
-	text.WriteString("\n**Worst cases found: at least so many times as much could have been accepted (and at most)**\n\n| durations | PEs of a request | slack of a window |")
+	text.WriteString("\n**Worst cases found: how many times as much could have been accepted, at least (and at most)**\n\n| durations | PEs of a request | slack of a window |")
 	for _, measure := range bestMeasures {
 		for _, place := range worstPlacements {
 			fmt.Fprintf(&text, " %s: %s |", measure, place)
