@@ -36,6 +36,7 @@ const crashPlace = "BERTH_SERVICETEST_PLACE"
 const crashCompact = "BERTH_SERVICETEST_COMPACT"
 
 func TestMain(m *testing.M) {
+	effort.Waits()
 	place := os.Getenv(crashPlace)
 	if place == "" {
 		beginDay()
