@@ -153,8 +153,17 @@ func TestKilledServiceBringsFilesOnce(t *testing.T) {
 	if length := use.PlannedEnd - use.PlannedStart; length != 60+20 || use.PlannedStart < made.PlannedEnd {
 		t.Errorf("20 MB at 1 MB/s and a minute are planned as %d s, from %d s after what writes them", length, use.PlannedStart-made.PlannedEnd)
 	}
-	if _, err := os.ReadFile(begun); err != nil { // when half of the file is there
+	half, err := os.OpenFile(begun, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if err != nil {
 		t.Fatal(err)
+	}
+	defer func() { _ = half.Close() }() // only read from
+	if err := half.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := half.Read(make([]byte, 1)); err != nil { // when half of the file is there
+		w, _ := k.workflow("over")
+		t.Fatalf("nothing is brought: %v: %+v\n%s", err, w, k.log.String())
 	}
 	k.kill()
 	if got, err := os.ReadFile(filepath.Join(k.dir, "east", "raw.txt")); err == nil {

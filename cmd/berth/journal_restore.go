@@ -408,8 +408,8 @@ func (r *restore) compareTokens() error {
 
 // put restores.
 func (r *restore) put(ctx context.Context) error {
-	umask := setUmask(private)
-	defer setUmask(umask)
+	_, back := r.privately()
+	defer back()
 	if r.journal != "" {
 		return r.putInDatabase(ctx)
 	}

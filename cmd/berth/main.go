@@ -8,4 +8,7 @@ import (
 	_ "time/tzdata" // zones of series where the machine has no list of them
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	a := &app{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, setUmask: setUmask}
+	os.Exit(a.run())
+}

@@ -29,12 +29,18 @@ type app struct {
 	logs map[string]*workload.Workload
 	// serviceClock is a test's clock of a service; nil is the machine's.
 	serviceClock func() time.Time
+	// setUmask sets the umask of this process, which belongs to the command alone; nil leaves it, as tests in one process
+	// have it, where others make files meanwhile.
+	setUmask func(mask int) (was int)
 }
 
-// run executes one command line and returns its exit code.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{args: args, stdin: stdin, stdout: stdout, stderr: stderr}
-	return a.run()
+// privately has files that are made be for this user alone until back is called. umask is that of before.
+func (a *app) privately() (umask int, back func()) {
+	if a.setUmask == nil {
+		return 0, func() {}
+	}
+	umask = a.setUmask(private)
+	return umask, func() { a.setUmask(umask) }
 }
 
 func (a *app) run() int { return a.report(a.root().Execute()) }

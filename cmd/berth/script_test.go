@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +37,12 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// run executes one command line in the process of the test, and returns its exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{args: args, stdin: stdin, stdout: stdout, stderr: stderr}
+	return a.run()
+}
+
 // scriptMain is berth, which ends with the test. The shepherds of tasks must not: they
 // outlive the service that starts them.
 func scriptMain() {
@@ -43,7 +50,7 @@ func scriptMain() {
 		withparent.End()
 	}
 	if path := os.Getenv(clockVar); path != "" {
-		a := &app{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, serviceClock: shiftedClock(path)}
+		a := &app{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, serviceClock: shiftedClock(path), setUmask: setUmask}
 		os.Exit(a.run())
 	}
 	main()

@@ -157,8 +157,8 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	defer stop()
 	// Files of the service are for its user alone; tasks have the umask that the
 	// service was started with.
-	umask := setUmask(private)
-	defer setUmask(umask)
+	umask, back := a.privately()
+	defer back()
 	if err := os.MkdirAll(set.data, 0o700); err != nil {
 		return cannotKeep(set.data, err)
 	}
