@@ -116,6 +116,8 @@ func (b backward) ready(in *Instance) {
 	}
 }
 
+func (b backward) parts() []method { return []method{b} }
+
 func (b backward) ours() bool { return b.reserve == thrift && b.bound == thrift }
 
 // reserve returns the k-th twentieth of the way from start to due, rounded up.

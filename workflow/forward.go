@@ -43,6 +43,8 @@ func (f forward) ready(in *Instance) {
 	in.order(f.levels)
 }
 
+func (f forward) parts() []method { return []method{f} }
+
 func (f forward) ours() bool { return f.levels == thrift && f.bound == thrift }
 
 // ready returns when the parents of a task have ended, at least now.

@@ -108,6 +108,8 @@ func (integrated) plan(in *Instance, _ berth.Time, out []Placement) (int, bool) 
 
 func (integrated) ready(*Instance) {}
 
+func (i integrated) parts() []method { return []method{i} }
+
 func (integrated) ours() bool { return false }
 
 // schedule places all tasks by first fit in the order of their bottom levels.

@@ -22,6 +22,12 @@ type method interface {
 	// says of λ, and false if it found none.
 	plan(in *Instance, due berth.Time, out []Placement) (lambda int, ok bool)
 
+	// parts are the methods that it is made of: itself, or those that it takes plans of.
+	parts() []method
+}
+
+// part is a method that takes no plan of others.
+type part interface {
 	// ready computes what plan needs whatever is booked and by when, and what other planners may
 	// need too. ours says that it comes of our allotment alone, else it does of CPA's.
 	ready(in *Instance)
@@ -40,8 +46,10 @@ func (in *Instance) Ready(planners []Planner, both func(a, b func())) {
 	some := func(in *Instance, ours bool) func() {
 		return func() {
 			for _, p := range planners {
-				if p.how.ours() == ours {
-					p.how.ready(in)
+				for _, m := range p.how.parts() {
+					if one, is := m.(part); is && one.ours() == ours {
+						one.ready(in)
+					}
 				}
 			}
 		}
@@ -95,6 +103,8 @@ var Planners = []Planner{
 	{"icaslb", "allocation and schedule in one: tasks of the critical path grow while a look-ahead on the calendar ends earlier", Finish, integrated{}},
 	{"bd-thrift", "ours: earliest end of each task, within an allotment that pays least for the time it saves", Finish, forward{thrift, thrift}},
 	{"dl-thrift-lambda", "ours: dl-rc-cpar-lambda, with reserves, order and bound of bd-thrift's allotment", Deadline, backward{thrift, thrift, twentieths, 0}},
+	{"bd-portfolio", "ours: plans with bd-thrift, bd-cpar, bd-cpa and bd-all and takes the earliest end at a quarter more than the fewest CPU-hours", Finish, portfolio{Finish, []method{forward{thrift, thrift}, forward{cpar, cpar}, forward{cpar, cpa}, forward{cpar, fixedAll}}}},
+	{"dl-portfolio", "ours: plans with dl-thrift-lambda, dl-rcbd-cpar-lambda and dl-rc-cpar-lambda and takes the fewest CPU-hours", Deadline, portfolio{Deadline, []method{backward{thrift, thrift, twentieths, 0}, backward{cpar, cpar, twentieths, 0}, backward{fixedAll, cpar, twentieths, 0}}}},
 }
 
 // PlannerNamed returns the planner of that name. The full names of the first

@@ -30,6 +30,7 @@ func main() {
 	flag.IntVar(&e.each, "instances", 5, "with -own: workflows and bookings drawn for each scenario")
 	flag.IntVar(&e.stride, "every", 1, "with -own: take only every n-th scenario")
 	flag.Uint64Var(&e.seed, "seed", 1, "with -own: of workflows, taggings and times")
+	flag.StringVar(&e.files, "files", "", "with -own: plan the workflows of this folder rather than those of the paper")
 	flag.Parse()
 	runtime.GOMAXPROCS(1)
 	run := func() error { return m.tables(*folder) }

@@ -43,7 +43,7 @@ func TestOwnPlanners(t *testing.T) {
 		}
 	}
 	mean := func(c *contest, name string, figure int) float64 {
-		return c.total[slices.Index(c.planners, name)][figure] / float64(c.scenarios)
+		return c.mean(slices.Index(c.planners, name), figure)
 	}
 	for figure, name := range earliest.figures {
 		own := mean(earliest, "bd-thrift", figure)
@@ -55,6 +55,17 @@ func TestOwnPlanners(t *testing.T) {
 	}
 	if own, theirs := mean(deadlines, "dl-thrift-lambda", 0), mean(deadlines, "dl-rcbd-cpar-lambda", 0); own >= theirs {
 		t.Errorf("tightest deadlines: dl-thrift-lambda %.4f above the best, dl-rcbd-cpar-lambda %.4f", own, theirs)
+	}
+	for figure, name := range deadlines.figures {
+		i := slices.Index(deadlines.planners, "dl-portfolio")
+		for k, other := range deadlines.planners {
+			if k != i && (deadlines.mean(i, figure) > deadlines.mean(k, figure) || deadlines.tail(i, figure) > deadlines.tail(k, figure)) {
+				t.Errorf("%s: dl-portfolio %.4f above the best, p99 %.4f; %s %.4f, p99 %.4f", name, deadlines.mean(i, figure), deadlines.tail(i, figure), other, deadlines.mean(k, figure), deadlines.tail(k, figure))
+			}
+		}
+	}
+	if own, theirs := mean(earliest, "bd-portfolio", 0), mean(earliest, "bd-thrift", 0); own >= theirs {
+		t.Errorf("turn-around: bd-portfolio %.4f above the best, bd-thrift %.4f", own, theirs)
 	}
 	if took[0] <= 0 || earliest.scenarios != 30 {
 		t.Errorf("%v for %d scenarios, want 30", took, earliest.scenarios)

@@ -1,0 +1,67 @@
+package workflow
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-hpc/berth"
+)
+
+// portfolio plans with each of its members and takes one of their plans. By a deadline that is the one of fewest CPU-hours. For the earliest
+// end it is the earliest of those that have at most a quarter more than the fewest CPU-hours, and if others end at most a hundredth of the turn-around
+// later, the one of fewest CPU-hours among these. Equals go to the member that is named first. It is ours: each heuristic goes wrong
+// where others do not (docs/results/workflows-own-planner.md).
+//
+// Cost: that of its members together.
+type portfolio struct {
+	goal    Goal
+	members []method
+}
+
+const (
+	dear = 4   // CPU-hours beyond the fewest that an earlier end may cost, in parts of the fewest
+	near = 100 // what a turn-around may be above the shortest, in parts of it
+)
+
+func (f portfolio) plan(in *Instance, due berth.Time, out []Placement) (lambda int, ok bool) {
+	var plans []Plan
+	for _, m := range f.members {
+		plan := Plan{Tasks: make([]Placement, len(out))}
+		found := false
+		if plan.Lambda, found = m.plan(in, due, plan.Tasks); found {
+			plan.sum(in.now)
+			plans = append(plans, plan)
+		}
+		if in.problem.stopped() {
+			return 0, false
+		}
+	}
+	if len(plans) == 0 {
+		return 0, false
+	}
+	if f.goal == Finish {
+		plans = f.early(plans, due.Sub(in.now))
+	}
+	best := taken(plans)
+	copy(out, best.Tasks)
+	return best.Lambda, true
+}
+
+// early returns the plans whose cheapest is taken. Those that end too late are left out if one does not.
+func (f portfolio) early(plans []Plan, most berth.Duration) []Plan {
+	intime := func(p Plan) bool { return p.Turnaround <= most }
+	if slices.ContainsFunc(plans, intime) {
+		plans = slices.DeleteFunc(plans, func(p Plan) bool { return !intime(p) })
+	}
+	fewest := slices.MinFunc(plans, cheaper).CPUSeconds
+	plans = slices.DeleteFunc(plans, func(p Plan) bool { return p.CPUSeconds > fewest+fewest/dear })
+	shortest := slices.MinFunc(plans, func(a, b Plan) int { return cmp.Compare(a.Turnaround, b.Turnaround) }).Turnaround
+	return slices.DeleteFunc(plans, func(p Plan) bool { return p.Turnaround > shortest+shortest/near })
+}
+
+// taken returns the first of the cheapest.
+func taken(plans []Plan) Plan { return slices.MinFunc(plans, cheaper) }
+
+func cheaper(a, b Plan) int { return cmp.Compare(a.CPUSeconds, b.CPUSeconds) }
+
+func (f portfolio) parts() []method { return f.members }
