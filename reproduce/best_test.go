@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -151,28 +150,11 @@ func TestBestPossible(t *testing.T) {
 			}
 		}
 	}
-	text := string(fileAt(t, page))
-	head, rest, first := strings.Cut(text, begins)
-	old, tail, last := strings.Cut(rest, ends)
-	if !first || !last {
-		t.Fatalf("%s has no table between the comments that mark it", page)
-	}
 	if *update {
-		var kept strings.Builder
-		if err := csv.NewWriter(&kept).WriteAll(append([][]string{header}, measured...)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(kept.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(page, []byte(head+begins+bestTable(t, logs, measured)+ends+tail), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return
+		writeRows(t, file, append([][]string{header}, measured...))
+		rows = measured
 	}
-	if diff := cmp.Diff(old, bestTable(t, logs, rows)); diff != "" {
-		t.Errorf("the page (-) does not show segments.csv (+):\n%s", diff)
-	}
+	pageHolds(t, page, begins, ends, bestTable(t, logs, rows))
 	for _, row := range measured {
 		for _, kept := range rows {
 			if kept[0] != row[0] || kept[1] != row[1] || kept[2] != row[2] {

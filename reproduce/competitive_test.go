@@ -1,12 +1,10 @@
 package reproduce
 
 import (
-	"encoding/csv"
 	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -38,8 +36,8 @@ const (
 
 var worstPlacements = []string{"first-fit", "pe-worst", "least-pressure"}
 
-// worstClass is what an adversary may ask for: durations up to spread, PEs up to width, and a window of which at least
-// slack/4 durations are slack; it may ask up to 2·spread before the ready time. Durations are in seconds, at least 60.
+// worstClass is what an adversary may ask for: durations from 60 s to spread, PEs up to width, and windows that are longer than the duration
+// by slack quarters of it or more. It may ask up to 2·spread before the ready time.
 type worstClass struct {
 	spread berth.Duration
 	width  berth.Count
@@ -273,16 +271,16 @@ func TestCompetitive(t *testing.T) {
 				}
 			}
 		}
-		write(t, filepath.Join(folder, "cases.csv"), cases)
+		writeRows(t, filepath.Join(folder, "cases.csv"), cases)
 	}
 	var measured [][]string
 	for i := range logs {
 		measured = append(measured, orderRows(t, &logs[i], segments)...)
 	}
 	if *update {
-		write(t, filepath.Join(folder, "orders.csv"), append([][]string{orderHeader}, measured...))
+		writeRows(t, filepath.Join(folder, "orders.csv"), append([][]string{orderHeader}, measured...))
 	}
-	cases, orders := rowsAt(t, filepath.Join(folder, "cases.csv")), rowsAt(t, filepath.Join(folder, "orders.csv"))
+	cases, orders := readRows(t, filepath.Join(folder, "cases.csv")), readRows(t, filepath.Join(folder, "orders.csv"))
 	if len(cases) != len(worstClasses)*len(worstPlacements)*len(bestMeasures)*worstJobs || len(orders) != len(bestLogs())*orderSegments*len(worstPlacements)*len(bestMeasures) {
 		t.Fatalf("%d rows of cases and %d of orders on record", len(cases), len(orders))
 	}
@@ -295,39 +293,7 @@ func TestCompetitive(t *testing.T) {
 	if diff := cmp.Diff(first, measured); diff != "" {
 		t.Errorf("orders.csv (-) is not what is measured (+):\n%s", diff)
 	}
-	table := competitiveTable(t, cases, orders)
-	head, rest, begins := strings.Cut(string(fileAt(t, page)), competitiveBegin)
-	old, tail, ends := strings.Cut(rest, competitiveEnd)
-	if !begins || !ends {
-		t.Fatalf("%s has no table between the comments that mark it", page)
-	}
-	if *update {
-		if err := os.WriteFile(page, []byte(head+competitiveBegin+table+competitiveEnd+tail), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	} else if diff := cmp.Diff(old, table); diff != "" {
-		t.Errorf("the page (-) does not show what is on record (+):\n%s", diff)
-	}
-}
-
-func write(t *testing.T, file string, rows [][]string) {
-	t.Helper()
-	var text strings.Builder
-	if err := csv.NewWriter(&text).WriteAll(rows); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func rowsAt(t *testing.T, file string) [][]string {
-	t.Helper()
-	rows, err := csv.NewReader(strings.NewReader(string(fileAt(t, file)))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows[1:]
+	pageHolds(t, page, competitiveBegin, competitiveEnd, competitiveTable(t, cases, orders))
 }
 
 // competitiveTable measures the cases again, and writes both tables.

@@ -1,10 +1,8 @@
 package reproduce
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -156,23 +154,14 @@ func TestOffersTaken(t *testing.T) {
 		}
 	}
 	if *update {
-		var text strings.Builder
-		if err := csv.NewWriter(&text).WriteAll(append([][]string{offersHeader}, measured...)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		writeRows(t, file, append([][]string{offersHeader}, measured...))
 	}
-	kept, err := csv.NewReader(strings.NewReader(string(fileAt(t, file)))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := 1 + len(pressureLogs)*len(pressureLoads)*pressureSegments*len(offersPlacements)*len(offersPatience)*len(offersTaken); len(kept) != want {
+	kept := readRows(t, file)
+	if want := len(pressureLogs) * len(pressureLoads) * pressureSegments * len(offersPlacements) * len(offersPatience) * len(offersTaken); len(kept) != want {
 		t.Fatalf("%s has %d rows, want %d", file, len(kept), want)
 	}
 	var first [][]string
-	for _, row := range kept[1:] {
+	for _, row := range kept {
 		if row[2] == "1" || *update {
 			first = append(first, row)
 		}
@@ -180,34 +169,13 @@ func TestOffersTaken(t *testing.T) {
 	if diff := cmp.Diff(first, measured); diff != "" {
 		t.Errorf("segments.csv (-) is not what is measured (+):\n%s", diff)
 	}
-	text := string(fileAt(t, page))
-	head, rest, begins := strings.Cut(text, offersBegin)
-	old, tail, ends := strings.Cut(rest, offersEnd)
-	if !begins || !ends {
-		t.Fatalf("%s has no table between the comments that mark it", page)
-	}
-	table := offersTable(t, kept[1:])
-	if *update {
-		if err := os.WriteFile(page, []byte(head+offersBegin+table+offersEnd+tail), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	} else if diff := cmp.Diff(old, table); diff != "" {
-		t.Errorf("the page (-) does not show segments.csv (+):\n%s", diff)
-	}
+	pageHolds(t, page, offersBegin, offersEnd, offersTable(t, kept))
 }
 
 // offersTable writes a table for each placement and patience: by log and load, what is served as more users take offers.
 func offersTable(t *testing.T, rows [][]string) string {
 	t.Helper()
 	const asked, served, work, offered, late = 6, 7, 8, 9, 10
-	mean := func(s sample) float64 {
-		e, _ := s.estimate()
-		return *e.Mean
-	}
-	gain := func(s sample) string {
-		e, _ := s.estimate()
-		return fmt.Sprintf("%+.2f ± %.2f", *e.Mean, (e.CI95[1]-e.CI95[0])/2)
-	}
 	last := len(offersTaken) - 1
 	var text strings.Builder
 	for place, name := range offersPlacements {
@@ -232,14 +200,14 @@ func offersTable(t *testing.T, rows [][]string) string {
 					}
 					var all []string
 					for p := range offersTaken {
-						all = append(all, fmt.Sprintf("%.2f", mean(at(p, served))))
+						all = append(all, fmt.Sprintf("%.2f", pricedMean(at(p, served))))
 					}
 					more, each := at(last, served).minus(at(0, served)), "—"
-					if n := mean(at(last, offered)); n > 0 {
-						each = fmt.Sprintf("%.2f", mean(more)/n)
+					if n := pricedMean(at(last, offered)); n > 0 {
+						each = fmt.Sprintf("%.2f", pricedMean(more)/n)
 					}
-					fmt.Fprintf(&text, "| %s | %g | %s | %s | %s | %s | %.2f | %s | %.2f |\n", pressureLogs[log].name, pressureLoads[load], strings.Join(all, ", "), gain(more),
-						gain(at(last, work).minus(at(0, work))), gain(at(last, asked).minus(at(0, asked))), mean(at(last, offered)), each, mean(at(last, late)))
+					fmt.Fprintf(&text, "| %s | %g | %s | %s | %s | %s | %.2f | %s | %.2f |\n", pressureLogs[log].name, pressureLoads[load], strings.Join(all, ", "), gained(more),
+						gained(at(last, work).minus(at(0, work))), gained(at(last, asked).minus(at(0, asked))), pricedMean(at(last, offered)), each, pricedMean(at(last, late)))
 				}
 			}
 		}

@@ -1,9 +1,7 @@
 package reproduce
 
 import (
-	"encoding/csv"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -99,14 +97,7 @@ func TestLeastPressure(t *testing.T) {
 		}
 	}
 	if *update {
-		var text strings.Builder
-		w := csv.NewWriter(&text)
-		if err := w.WriteAll(append([][]string{pressureHeader}, measured...)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		writeRows(t, file, append([][]string{pressureHeader}, measured...))
 	}
 	kept := pressureRows(t, file)
 	var first [][]string
@@ -119,32 +110,16 @@ func TestLeastPressure(t *testing.T) {
 		t.Errorf("segments.csv (-) is not what is measured (+):\n%s", diff)
 	}
 
-	text := string(fileAt(t, page))
-	head, rest, begins := strings.Cut(text, pressureTableBegins)
-	old, tail, ends := strings.Cut(rest, pressureTableEnds)
-	if !begins || !ends {
-		t.Fatalf("%s has no table between the comments that mark it", page)
-	}
-	table := pressureTable(t, kept)
-	if *update {
-		if err := os.WriteFile(page, []byte(head+pressureTableBegins+table+pressureTableEnds+tail), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	} else if diff := cmp.Diff(old, table); diff != "" {
-		t.Errorf("the page (-) does not show segments.csv (+):\n%s", diff)
-	}
+	pageHolds(t, page, pressureTableBegins, pressureTableEnds, pressureTable(t, kept))
 }
 
 func pressureRows(t *testing.T, file string) [][]string {
 	t.Helper()
-	rows, err := csv.NewReader(strings.NewReader(string(fileAt(t, file)))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := 1 + len(pressureLogs)*len(pressureLoads)*pressureSegments*len(pressurePlacements); len(rows) != want {
+	rows := readRows(t, file)
+	if want := len(pressureLogs) * len(pressureLoads) * pressureSegments * len(pressurePlacements); len(rows) != want {
 		t.Fatalf("%s has %d rows, want %d", file, len(rows), want)
 	}
-	return rows[1:]
+	return rows
 }
 
 // pressureTable writes the table of the page: for each log and load the means, what
@@ -163,14 +138,6 @@ func pressureTable(t *testing.T, rows [][]string) string {
 		}
 		return s
 	}
-	mean := func(s sample) float64 {
-		e, _ := s.estimate()
-		return *e.Mean
-	}
-	gain := func(s sample) string {
-		e, _ := s.estimate()
-		return fmt.Sprintf("%+.2f ± %.2f", *e.Mean, (e.CI95[1]-e.CI95[0])/2)
-	}
 	var text strings.Builder
 	text.WriteString("\n| log | load | requests, %: FF, PE_W, ours | gain on FF | gain on PE_W | work, %: FF, PE_W, ours | gain on FF | gain on PE_W | wins |\n|---|---|---|---|---|---|---|---|---|\n")
 	for log := range pressureLogs {
@@ -182,8 +149,8 @@ func pressureTable(t *testing.T, rows [][]string) string {
 			wins := "**yes**"
 			for column := 4; column <= 5; column++ {
 				ff, pew, ours := at(log, load, 0, column), at(log, load, 1, column), at(log, load, 2, column)
-				fmt.Fprintf(&text, " %.2f, %.2f, %.2f | %s | %s |", mean(ff), mean(pew), mean(ours), gain(ours.minus(ff)), gain(ours.minus(pew)))
-				if mean(ours) <= mean(ff) || mean(ours) <= mean(pew) {
+				fmt.Fprintf(&text, " %.2f, %.2f, %.2f | %s | %s |", pricedMean(ff), pricedMean(pew), pricedMean(ours), gained(ours.minus(ff)), gained(ours.minus(pew)))
+				if pricedMean(ours) <= pricedMean(ff) || pricedMean(ours) <= pricedMean(pew) {
 					wins = "no"
 				}
 			}

@@ -296,6 +296,12 @@ func readRows(t *testing.T, file string) [][]string {
 	return all[1:]
 }
 
+// gained writes the mean of differences with what its interval at 95 % is wide to either side.
+func gained(s sample) string {
+	e, _ := s.estimate()
+	return fmt.Sprintf("%+.2f ± %.2f", *e.Mean, (e.CI95[1]-e.CI95[0])/2)
+}
+
 // pageHolds requires that a page has a text between two marks; with -update it is written there.
 func pageHolds(t *testing.T, page, begins, ends, want string) {
 	t.Helper()

@@ -137,7 +137,7 @@ func TestAllocationsOfManyTasksEqualPlain(t *testing.T) {
 	}
 }
 
-// So are those of tasks with many children each, some of which are alike: the first of equals is on the critical path.
+// So are those of tasks with many children each. Some children are alike: the first of equals is on the critical path.
 func TestAllocationsOfManyChildrenEqualPlain(t *testing.T) {
 	for seed := range max(6, compared(t)/100) {
 		rng := rand.New(rand.NewPCG(uint64(seed), 4))
