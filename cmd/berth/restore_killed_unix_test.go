@@ -152,25 +152,30 @@ func again(t *testing.T, args []string, place, dir string, want journal.Position
 	return out
 }
 
+// backedUp makes a data directory with many promises and a backup of it, and tells where the backup ends and which tokens it has.
+func backedUp(t *testing.T) (data, backup string, end journal.Position, tokens string) {
+	t.Helper()
+	data = filepath.Join(t.TempDir(), "data")
+	stopped(t, data, 1)
+	promiseMany(t, data, 1600)
+	backup = backupOf(t, data)
+	end, err := endOf(t, backup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data, backup, end, tokensIn(backup)
+}
+
 // A restore into a directory that is killed at any time has left all of what was there, or restored all; or no service starts there,
 // and the same command brings it to its end and says what was lost. What was there is whole, in one folder.
 func TestRestoreKilledAtAnyTime(t *testing.T) {
 	t.Parallel()
-	root := t.TempDir()
-	data := filepath.Join(root, "data")
-	stopped(t, data, 1)
-	promiseMany(t, data, 1600)
-	backup := backupOf(t, data)
-	want, err := endOf(t, backup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data, backup, want, tokens := backedUp(t)
 	promiseMany(t, data, 64)
 	old, err := endOf(t, data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens := tokensIn(backup)
 	if err := os.WriteFile(filepath.Join(data, "tokens.json"), []byte("[]\n"), 0o600); err != nil { // revoked since
 		t.Fatal(err)
 	}
@@ -248,16 +253,8 @@ func onlyOurs(folder string) error {
 func TestRestoreIntoPostgreSQLKilledAtAnyTime(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.Start(t)
+	data, backup, want, tokens := backedUp(t)
 	root := t.TempDir()
-	data := filepath.Join(root, "data")
-	stopped(t, data, 1)
-	promiseMany(t, data, 1600)
-	backup := backupOf(t, data)
-	want, err := endOf(t, backup)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokens := tokensIn(backup)
 	trial := func(round int) (args []string, url, dir string) {
 		url, dir = server.URL(fmt.Sprintf("round%d", round)), filepath.Join(root, fmt.Sprint("dir", round))
 		return []string{backup, "--data", dir, "--journal", url}, url, dir
