@@ -485,7 +485,12 @@ func (d *dayInTheLife) account() {
 			d.t.Errorf("%s has no history: %v", id, err)
 			continue
 		}
-		last := past.List[len(past.List)-1]
+		last := past.List[0]
+		for _, p := range past.List {
+			if p.Task == nil { // what its jobs did may be told after its end
+				last = p
+			}
+		}
 		switch r.State {
 		case service.Finished, service.Refused:
 		case service.Cancelled:

@@ -373,7 +373,7 @@ func (l *flowLab) account() {
 }
 
 // killController kills slurmctld when it has saved all jobs, since one that it forgets is
-// tried again, and starts it again.
+// tried again, and their starts, since it starts others twice. Then it starts slurmctld again.
 func (l *flowLab) killController() {
 	l.t.Helper()
 	marker := "marker"
@@ -381,8 +381,7 @@ func (l *flowLab) killController() {
 	if err != nil {
 		l.t.Fatal(err, out)
 	}
-	l.until("slurmctld has saved all jobs", func() bool { return l.cluster.SavedJob(marker) })
-	l.cluster.KillController()
+	l.cluster.KillControllerSaved(marker)
 	l.untilIn("the site is not reached", time.Minute, func() bool { // each command under way tries for ten seconds
 		views, err := l.host.Sites(l.t.Context(), l.by.By)
 		return err == nil && !views[0].Reachable

@@ -1,8 +1,11 @@
 package slurmtest
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // ofDaemon makes a daemon a session of its own that ends with this process: with the thread that started
@@ -38,3 +41,19 @@ func runs(pid int) bool {
 	done, err := syscall.Wait4(pid, &status, syscall.WNOHANG|syscall.WALL, nil)
 	return err == nil && done == 0
 }
+
+// suspend stops a process and reports whether it stands still. resume lets it go on.
+func suspend(p *os.Process) bool {
+	if p.Signal(syscall.SIGSTOP) != nil {
+		return false
+	}
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid))
+		if _, behind, _ := strings.Cut(string(text), ") "); err != nil || strings.HasPrefix(behind, "T") { // behind the name of the program
+			return err == nil
+		}
+	}
+	return false
+}
+
+func resume(p *os.Process) { _ = p.Signal(syscall.SIGCONT) } // it may be gone

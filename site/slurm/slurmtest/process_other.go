@@ -3,6 +3,7 @@
 package slurmtest
 
 import (
+	"os"
 	"syscall"
 )
 
@@ -17,3 +18,8 @@ func ofNobody(string) error { return nil }
 
 // runs reports that no daemon runs.
 func runs(int) bool { return false }
+
+// suspend stops no daemon, for none runs.
+func suspend(*os.Process) bool { return false }
+
+func resume(*os.Process) {}
