@@ -92,7 +92,7 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 		from(0)
 	})
 	if !errors.Is(err, errPatience) {
-		return h.pricedAll(answers), err
+		return answers, err
 	}
 	answers, err = call(ctx, h, ask.By.User, func(answer func([]Answer, error)) {
 		id := strings.TrimSuffix(h.idUnder(ask.asked(), r.ID), partSuffix(0))
@@ -101,7 +101,7 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 			h.soFarOf(ask.part(i), id+partSuffix(i), a.part(i))
 		}
 	})
-	return h.pricedAll(answers), err
+	return answers, err
 }
 
 func partSuffix(i int) string { return "_" + strconv.Itoa(i+1) }

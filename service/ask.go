@@ -103,7 +103,7 @@ func (h *Host) Submit(ctx context.Context, ask Ask, r berth.Request) (Answer, er
 	if errors.Is(err, errPatience) {
 		answer, err = h.soFar(ctx, &ask, func() string { return r.ID })
 	}
-	return h.priced(answer.value()), err
+	return answer.value(), err
 }
 
 // answering takes an answer, which is not written any more, or an error.
@@ -183,7 +183,7 @@ func (h *Host) soFarOf(a asked, id string, answer answering) {
 		answer(nil, errBusy)
 		return
 	}
-	so := Answer{Reservation: k.view()}
+	so := Answer{Reservation: k.priced(&h.core.config)}
 	a.id = id
 	h.remember(a, outcome{Answer: so})
 	h.whenDurable(func(err error) { answer(&so, err) })
@@ -359,7 +359,7 @@ func (h *Host) again(a asked, w waiting) (known bool, err error) {
 		h.undecided[was.id] = append(h.undecided[was.id], w)
 		return true, nil
 	}
-	result := Answer{Reservation: k.view()}
+	result := Answer{Reservation: k.priced(&h.core.config)}
 	if k.end == Refused && w.wantsOffers() {
 		result.Offers = h.alternatives(k.request)
 	}
@@ -410,7 +410,7 @@ func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error)
 			_, _ = h.again(a, waiting{key: a.key, answer: all.part(i), offered: &offered}) // which answers
 		}
 	})
-	return h.pricedAll(list), err
+	return list, err
 }
 
 // may returns the card that a principal wants to act on, or why they may not. They are not
@@ -434,7 +434,7 @@ func noReservation(id string) error {
 // each key, when its sites agree to it, if they are asked.
 func (h *Host) change(ctx context.Context, ask Ask, id string, event func(k *card) (engine.Event, error)) (Answer, error) {
 	answer, err := call(ctx, h, ask.By.User, func(answer answering) { h.changeOf(ask, id, event, answer) })
-	return h.priced(answer.value()), err
+	return answer.value(), err
 }
 
 // changeOf is change of the loop.
@@ -582,9 +582,7 @@ func (h *Host) Get(_ context.Context, by Principal, id string) (Reservation, err
 	if k == nil || !k.seenBy(by) || h.shadowed(k.request) {
 		return Reservation{}, noReservation(id)
 	}
-	r := k.find()
-	r.charge(m.config)
-	return h.named(&r), nil
+	return h.named(k.charged(m.config)), nil
 }
 
 // maxPage bounds how many reservations a List returns.
@@ -614,9 +612,7 @@ func (h *Host) List(ctx context.Context, by Principal, f Filter) (list []Reserva
 		list = make([]Reservation, len(chosen))
 	}
 	for i, k := range chosen {
-		r := k.find()
-		r.charge(m.config)
-		list[i] = h.named(&r)
+		list[i] = h.named(k.charged(m.config))
 	}
 	return list, looked, ctx.Err()
 }

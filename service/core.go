@@ -266,7 +266,7 @@ func (c *Core) tell(a *asked, name keyName, o *outcome) {
 	}
 	t, r := told{name: name}, &o.Answer.Reservation
 	if o.Failed == nil && o.Flow == nil && o.Series == nil && c.leaves(&o.Answer) {
-		if t.version = r.Version; name != (keyName{}) || r.ID != a.id {
+		if t.version, t.charge = r.Version, r.Charge; name != (keyName{}) || r.ID != a.id {
 			t.id = r.ID
 		}
 	} else if o.later != nil {
@@ -304,7 +304,7 @@ func (c *Core) heard(now berth.Time, a *asked) {
 		case len(t.outcome) > 0:
 			c.keys.answer(k, t.outcome)
 		default:
-			c.keys.refer(k, c.card(cmp.Or(t.id, a.id)), t.version)
+			c.keys.refer(k, c.card(cmp.Or(t.id, a.id)), t.version, t.charge)
 		}
 	}
 }

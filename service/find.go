@@ -39,8 +39,7 @@ func (h *Host) Find(ctx context.Context, by Principal, word string) (r Reservati
 		return Reservation{}, 0, err
 	}
 	if k := m.card(word); k != nil && k.seenBy(by) && !h.shadowed(k.request) {
-		found := k.find()
-		return h.named(&found), 1, nil
+		return h.named(k.charged(m.config)), 1, nil
 	}
 	if !berth.ValidName(word) && (len(word) < shortestWord || len(word) >= lettersOfID) {
 		return Reservation{}, 0, noReservation(word)
@@ -62,8 +61,7 @@ func (h *Host) Find(ctx context.Context, by Principal, word string) (r Reservati
 	case 0:
 		return Reservation{}, looked, noReservation(word)
 	case 1:
-		one := c.last[0].find()
-		return h.named(&one), looked, nil
+		return h.named(c.last[0].charged(m.config)), looked, nil
 	default:
 		return Reservation{}, looked, several(c, "reservations", word, func(k *card) string { return k.line(by) })
 	}
@@ -180,7 +178,7 @@ func (h *Host) FindSeries(ctx context.Context, by Principal, word string) (v Ser
 	case 0:
 		return Series{}, looked, noSeries(word)
 	case 1:
-		return h.priceSeries(c.last[0].view(m.card)), looked, nil
+		return c.last[0].view(m.card, m.config), looked, nil
 	default:
 		return Series{}, looked, several(c, "series", word, func(s *seriesCard) string { return s.line(by) })
 	}

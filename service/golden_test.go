@@ -354,6 +354,7 @@ type goldenWriter struct {
 	foreseen int
 	// hauled is how many live tasks that move data were seen, between events.
 	hauled   int
+	charged  int // answers that tell a charge
 	overTold int // how many promises ended while their sites were asked about them, and are told
 	timely   int // how often a notice was told that follows from the time alone, and its request was not over
 }
@@ -385,9 +386,10 @@ func (w *goldenWriter) configs() []engine.Config {
 		{Scope: policy.Scope{User: "ann"}, Name: policy.LimitBudget, Value: 1 << 40},
 		{Scope: policy.Scope{User: policy.Every}, Name: policy.LimitMonthBudget, Value: 1 << 40},
 	}
+	prices := func(factor int64) policy.Prices { return policy.Prices{{Site: "plain", Factor: factor}} }
 	return []engine.Config{
-		{Sites: sites, Staging: engine.StagingBefore, Explain: true, Jobs: "easy", Preempt: true, Immediate: engine.ImmediateQueue, Limits: costs},
-		{Sites: sites, Trigger: engine.TriggerOnPeriod, Period: 60, Jobs: "conservative", Preempt: true, Overrun: engine.OverrunRunOn, Uplink: 1500},
+		{Prices: prices(1500), Sites: sites, Staging: engine.StagingBefore, Explain: true, Jobs: "easy", Preempt: true, Immediate: engine.ImmediateQueue, Limits: costs},
+		{Prices: prices(3000), Sites: sites, Trigger: engine.TriggerOnPeriod, Period: 60, Jobs: "conservative", Preempt: true, Overrun: engine.OverrunRunOn, Uplink: 1500},
 		{Sites: ahead, Order: "edf", Trigger: engine.TriggerOnInstant, Jobs: "conservative", Immediate: engine.ImmediateQueue, Users: []berth.User{{ID: "ann", Priority: 2}}},
 	}
 }
@@ -455,8 +457,8 @@ func (w *goldenWriter) write() {
 	if whole, err := history(context.Background(), w.store); err != nil || hooksHash(whole) != hooksHash(w.core) || maintenanceHash(whole) != maintenanceHash(w.core) {
 		w.t.Errorf("hooks or maintenance are others when the records are followed (%v)", err)
 	}
-	if w.told == 0 || w.hauled == 0 || w.seriesTold == 0 || w.foreseen == 0 || w.overTold == 0 {
-		w.t.Errorf("%d answers are about workflows, %d about series, %d tasks move data, %d events cost jobs something, %d promises ended while they were asked about; want some", w.told, w.seriesTold, w.hauled, w.foreseen, w.overTold)
+	if w.told == 0 || w.hauled == 0 || w.seriesTold == 0 || w.foreseen == 0 || w.overTold == 0 || w.charged == 0 {
+		w.t.Errorf("%d answers are about workflows, %d about series, %d tell a charge, %d tasks move data, %d events cost jobs something, %d promises ended while they were asked about; want some", w.told, w.seriesTold, w.charged, w.hauled, w.foreseen, w.overTold)
 	}
 }
 
@@ -591,7 +593,11 @@ func (w *goldenWriter) step() {
 			flow = w.core.flows.byID[event.Workflow.ID]
 		}
 		if k := w.core.card(a.id); k != nil {
-			w.core.tell(&a, keyName{}, &outcome{Answer: Answer{Reservation: k.view()}})
+			r := k.priced(&w.core.config)
+			if r.Charge != nil {
+				w.charged++
+			}
+			w.core.tell(&a, keyName{}, &outcome{Answer: Answer{Reservation: r}})
 		} else if flow != nil {
 			w.core.tell(&a, keyName{}, &outcome{Flow: &FlowAnswer{
 				Workflow: flow.view(w.core.card), Offers: []engine.WorkflowOffer{{Workflow: berth.Workflow{Deadline: w.now + 99, Algorithm: "bd-cpar"}, End: w.now + 98, PESeconds: 97, Critical: []string{"a"}}},
@@ -599,7 +605,7 @@ func (w *goldenWriter) step() {
 			w.told++
 		} else if s := w.core.series.byID[a.id]; s != nil {
 			w.core.tell(&a, keyName{}, &outcome{Series: &SeriesAnswer{
-				Series: s.view(w.core.card), Offers: []OccurrenceOffers{{Number: 2, Offers: []Offer{{ID: "5d1c", Expires: w.now + 9, Offer: engine.Offer{Difference: engine.OfferLater, Request: s.s.Requests()[0]}, Cost: &engine.Cost{Delayed: 2, Sum: 90, Largest: 60, Idle: 3600, Followed: 7, Complete: true}}}}},
+				Series: s.view(w.core.card, &w.core.config), Offers: []OccurrenceOffers{{Number: 2, Offers: []Offer{{ID: "5d1c", Expires: w.now + 9, Offer: engine.Offer{Difference: engine.OfferLater, Request: s.s.Requests()[0]}, Charge: new(int64(4500)), Cost: &engine.Cost{Delayed: 2, Sum: 90, Largest: 60, Idle: 3600, Followed: 7, Complete: true}}}}},
 			}})
 			w.seriesTold++
 		} else {

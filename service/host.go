@@ -490,7 +490,7 @@ func (h *Host) decided(list []news) []decision {
 			continue
 		}
 		delete(h.undecided, k.id)
-		answer := &Answer{Reservation: k.view()}
+		answer := &Answer{Reservation: k.priced(&h.core.config)}
 		if k.end == Refused && asked[0].wantsOffers() {
 			answer.Offers = h.alternatives(k.request)
 		}

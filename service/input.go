@@ -36,13 +36,14 @@ type Origin struct {
 
 // told is an answer under a key. The names are empty if it is the record's own. The answer
 // is an outcome in its written form or, if that is empty, the reservation of an id, or of what
-// was asked about, as the record leaves it: then nothing is written twice. Its version is
-// told, for a reservation that is asked about at its site has other versions after a restart.
+// was asked about, as the record leaves it: then nothing is written twice. Its version and what it is charged are
+// told, for a reservation that is asked about at its site has other versions after a restart, and prices change.
 type told struct {
 	name    keyName
 	outcome []byte
 	id      string
 	version uint64
+	charge  *int64
 	late    *lateOutcome // makes the outcome, if that takes long; else nil
 }
 
@@ -91,6 +92,7 @@ func (a *asked) code(c *wire.Coder) {
 		wire.Raw(c, 3, &t.outcome)
 		wire.String(c, 4, &t.id)
 		wire.Uint(c, 5, &t.version)
+		wire.Pointer(c, 6, &t.charge, wire.BareInt)
 		c.End()
 	})
 	wire.Raw(c, 7, &a.event)

@@ -65,6 +65,7 @@ type keyed struct {
 	// has taken its place.
 	card    *card
 	version uint64
+	charge  *int64       // of the card as it was answered
 	late    *lateOutcome // the answer, until it is found written down; nil otherwise
 }
 
@@ -82,7 +83,7 @@ func (k *keyed) outcome() (outcome, error) {
 		return readOutcome(k.answer)
 	}
 	r := k.card.view()
-	r.Version = k.version
+	r.Version, r.Charge = k.version, k.charge
 	return outcome{Answer: Answer{Reservation: r}}, nil
 }
 
@@ -240,14 +241,14 @@ func (ks *keys) settleLate() {
 	})
 }
 
-// refer remembers that the answer is a card as it is, but for its version, which is told.
+// refer remembers that the answer is a card as it is, but for its version and what it is charged, which are told.
 // It is written down when the card changes, if the key is still remembered then: most
 // promises last longer than their keys.
-func (ks *keys) refer(k *keyed, card *card, version uint64) {
+func (ks *keys) refer(k *keyed, card *card, version uint64, charge *int64) {
 	if k == nil || card == nil || card.promise == nil || k.answered() {
 		return
 	}
-	ks.set(k, func() { k.card, k.version = card, version })
+	ks.set(k, func() { k.card, k.version, k.charge = card, version, charge })
 	if card.answers == nil {
 		card.answers = k
 	} else { // of another key
@@ -479,6 +480,7 @@ func codeReservation(c *wire.Coder, r *Reservation) {
 	wire.Int(c, 11, &r.Created)
 	wire.Int(c, 12, &r.Changed)
 	wire.Int(c, 13, &r.Extended)
+	wire.Pointer(c, 14, &r.Charge, wire.BareInt)
 	c.End()
 }
 
@@ -490,6 +492,7 @@ func codeOffer(c *wire.Coder, o *Offer) {
 	wire.List(c, 5, &o.Allotments, wire.Allotment)
 	wire.Int(c, 6, &o.Idle)
 	wire.Pointer(c, 7, &o.Cost, codeCost)
+	wire.Pointer(c, 8, &o.Charge, wire.BareInt)
 	c.End()
 }
 

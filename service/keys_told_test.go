@@ -68,7 +68,7 @@ func TestAnAnswerIsCountedBeforeItIsWrittenDown(t *testing.T) {
 		}
 		ks := newKeys()
 		k := ks.add(100, Key{User: "alice", Name: "k"}, r.ID)
-		ks.refer(k, &card{id: r.ID, request: &r, promise: promise, version: 2, created: 100, changed: 100}, 2)
+		ks.refer(k, &card{id: r.ID, request: &r, promise: promise, version: 2, created: 100, changed: 100}, 2, nil)
 		before := ks.bytes
 		ks.settle(k)
 		if ks.bytes > before || ks.bytes < before/2 || len(k.answer) == 0 {

@@ -228,5 +228,5 @@ func (h *Host) Hold(ctx context.Context, ask Ask, offer string, hold berth.Durat
 	if errors.Is(err, errPatience) {
 		answer, err = h.soFar(ctx, &ask, func() string { return id })
 	}
-	return h.priced(answer.value()), err
+	return answer.value(), err
 }

@@ -104,7 +104,7 @@ func (h *Host) attempt(p *proposal) error {
 		if is := h.core.card(p.id); is != nil { // not forgotten at once
 			k = is
 		}
-		result.Reservation = k.view()
+		result.Reservation = k.priced(&h.core.config)
 		for i := range list {
 			if n := &list[i]; n.card.id == p.id && n.refusal != nil {
 				result.Refusal = n.refusal

@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/internal/wire"
 )
@@ -223,15 +224,15 @@ func (c *Core) shownSeries() *btree.BTreeG[*seriesCard] {
 	return all
 }
 
-// view shows a series to clients.
-func (s *seriesCard) view(cards cardsByID) Series {
+// view shows a series to clients, with what budgets are charged for its reservations by a configuration.
+func (s *seriesCard) view(cards cardsByID, config *engine.Config) Series {
 	v := Series{Series: *s.s, Refused: s.refused, Unfit: s.unfit, Created: s.created, Progress: s.progress, Reservations: make([]Reservation, len(s.reservations))}
 	for i, id := range s.reservations {
 		if id == "" {
 			continue
 		}
 		if k := cards(id); k != nil && k.request != nil {
-			v.Reservations[i] = k.view()
+			v.Reservations[i] = k.priced(config)
 		}
 	}
 	return v
@@ -278,7 +279,7 @@ func (h *Host) GetSeries(_ context.Context, by Principal, id string) (Series, er
 	if s == nil || !s.seenBy(by, m.card) {
 		return Series{}, noSeries(id)
 	}
-	return h.priceSeries(s.view(m.card)), nil
+	return s.view(m.card, m.config), nil
 }
 
 // ListSeries returns the series that a principal may see and that the filter chooses, by id, and how many occurrences
@@ -297,7 +298,7 @@ func (h *Host) ListSeries(ctx context.Context, by Principal, filter SeriesFilter
 		}
 		looked += 1 + s.decided()
 		if (filter.User == "" || filter.User == s.s.Request.User) && s.seenBy(by, m.card) {
-			list = append(list, h.priceSeries(s.view(m.card)))
+			list = append(list, s.view(m.card, m.config))
 		}
 		return len(list) < filter.Limit && ctx.Err() == nil
 	})

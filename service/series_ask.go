@@ -44,7 +44,7 @@ func (h *Host) SubmitSeries(ctx context.Context, ask Ask, s berth.Series) (Serie
 		s.ID = h.newID()
 	}
 	a, err := call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) { h.decideSeries(ask, &s, answer) })
-	return h.pricedSeries(a), err
+	return a, err
 }
 
 // wrongSeries answers what is wrong with what was asked, unless something was answered under its key before.
@@ -116,9 +116,6 @@ func (h *Host) RecallSeries(ctx context.Context, ask Ask) (*SeriesAnswer, error)
 			answer(nil, nil)
 		}
 	})
-	if was != nil {
-		was = new(h.pricedSeries(*was))
-	}
 	return was, err
 }
 
@@ -156,7 +153,7 @@ func (h *Host) CancelSeries(ctx context.Context, ask Ask, id string, from, to in
 		}
 		_ = h.stepSeries(engine.CancelSeries(id, of, from, to), a, id, answer) // which is answered
 	})
-	return h.pricedSeries(done), err
+	return done, err
 }
 
 // stepSeries applies an event to a series, or makes one of it, and answers with what it is then; the answer is on
@@ -191,7 +188,7 @@ func (h *Host) stepSeries(event engine.Event, a asked, id string, answer func(Se
 
 // seriesAnswer returns the answer about a series as it is, with offers if that is asked for.
 func (h *Host) seriesAnswer(s *seriesCard, offers bool) *SeriesAnswer {
-	a := &SeriesAnswer{Series: s.view(h.core.card)}
+	a := &SeriesAnswer{Series: s.view(h.core.card, &h.core.config)}
 	if !offers {
 		return a
 	}

@@ -87,7 +87,7 @@ func (h *Host) ModifySeries(ctx context.Context, ask Ask, id string, x SeriesEdi
 		return h.wrongSeries(ctx, ask, err)
 	}
 	a, err := call(ctx, h, ask.By.User, func(answer func(SeriesAnswer, error)) { h.changeSeries(ask, id, &x, &checked, answer) })
-	return h.pricedSeries(a), err
+	return a, err
 }
 
 // changeSeries is ModifySeries of the loop.
