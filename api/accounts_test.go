@@ -275,8 +275,7 @@ func TestServiceAccountsNeverMakeTokens(t *testing.T) {
 // widen has the tokens of a service account be good for other scopes in the file, and a service read that.
 func (w *world) widen(t *testing.T, account, scopes string) {
 	t.Helper()
-	path := filepath.Join(w.folder, token.File)
-	text, err := os.ReadFile(path)
+	text, err := w.shelf.Load(token.File)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +291,7 @@ func (w *world) widen(t *testing.T, account, scopes string) {
 	if text, err = json.Marshal(list); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
+	if err := w.shelf.Save(token.File, text); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.store.Reload(); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/api/identity"
 	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/api/token/tokentest"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -27,7 +28,7 @@ type world struct {
 	way    identity.Way      // by which ask shows who asks; empty is by a token
 	munged munged
 	store  *token.Store
-	folder string                           // of the store
+	shelf  tokentest.Shelf                  // of the store
 	also   atomic.Pointer[identity.Account] // of the machine, beside accounts
 }
 
@@ -35,7 +36,7 @@ func newWorld(t testing.TB, options api.Options) *world {
 	t.Helper()
 	w := &world{fake: newFake(), tokens: map[string]string{}, munged: munged{}}
 	folder := t.TempDir()
-	store, err := token.Open(folder, "root", start)
+	store, err := token.OpenAt(&w.shelf, folder, "root", start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func newWorld(t testing.TB, options api.Options) *world {
 	if options.Service == nil {
 		options.Service = w.fake
 	}
-	options.Tokens, w.store, w.folder = store, store, folder
+	options.Tokens, w.store = store, store
 	if options.Courier == nil {
 		if options.Courier, err = courier.Open(courier.Options{Folder: folder}); err != nil {
 			t.Fatal(err)

@@ -3,7 +3,6 @@ package token_test
 import (
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/api/token/tokentest"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -233,32 +233,10 @@ func TestExpiryAndSitesAreKept(t *testing.T) {
 	}
 }
 
-// shelf is a place that two stores share. Only one of them writes.
-type shelf struct {
-	files  map[string][]byte
-	closed bool
-}
-
-func (s *shelf) Load(name string) ([]byte, error) {
-	data, is := s.files[name]
-	if !is {
-		return nil, fs.ErrNotExist
-	}
-	return data, nil
-}
-
-func (s *shelf) Save(name string, data []byte) error {
-	if s.closed {
-		return berth.Errorf(berth.Unavailable, "service", "closed")
-	}
-	s.files[name] = data
-	return nil
-}
-
 // Another process that shares the place of the tokens knows those that were made meanwhile once it has read them
 // again, and no more those that were revoked; streams of these find out.
 func TestTokensOfAnotherProcess(t *testing.T) {
-	at, folder := &shelf{files: map[string][]byte{}}, t.TempDir()
+	at, folder := new(tokentest.Shelf), t.TempDir()
 	s, err := token.OpenAt(at, folder, "root", 100)
 	if err != nil {
 		t.Fatal(err)
@@ -285,11 +263,11 @@ func TestTokensOfAnotherProcess(t *testing.T) {
 	if _, is := other.CheckFeed(feed); !known || !is || other.Realm() != s.Realm() {
 		t.Error("what was made is not known")
 	}
-	at.closed = true
+	at.Close(true)
 	if _, _, err := other.Add(token.Wanted{User: "bob", Role: service.User}, 100); codeOf(err) != berth.Unavailable || len(other.List()) != 2 {
 		t.Error(err)
 	}
-	at.closed = false
+	at.Close(false)
 	if err := s.Revoke(e.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +282,7 @@ func TestTokensOfAnotherProcess(t *testing.T) {
 	if _, _, known := other.Check(secret); known {
 		t.Error("a revoked token is good")
 	}
-	delete(at.files, token.File)
+	at.Remove(token.File)
 	if err := other.Reload(); err == nil || len(other.List()) != 1 {
 		t.Error("tokens that cannot be read are forgotten")
 	}
