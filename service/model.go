@@ -149,17 +149,6 @@ func (d *display) look() *model {
 	return &m
 }
 
-// one returns the configuration and what is shown of a reservation now, nil if there is nothing. The model is not given out, so that the next
-// record copies nothing. Cost: O(log n).
-func (d *display) one(id string) (*engine.Config, *card) {
-	if m := d.given.Load(); m != nil {
-		return m.config, m.card(id)
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.now.config, d.now.card(id)
-}
-
 // card returns what is shown of a reservation; nil if there is nothing.
 func (m *model) card(id string) *card {
 	k, _ := m.cards.Get(&card{id: id})

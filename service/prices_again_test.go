@@ -41,7 +41,9 @@ func TestAnswersKeepTheirChargeWhenPricesChange(t *testing.T) {
 		func(h *service.Host) (any, error) { return h.Submit(t.Context(), under("promised"), r) },
 		func(h *service.Host) (any, error) { return h.Submit(t.Context(), under("refused with offers"), wide) },
 		func(h *service.Host) (any, error) { return h.SubmitArray(t.Context(), under("array"), r, 2) },
-		func(h *service.Host) (any, error) { return h.SubmitSeries(t.Context(), under("series"), weekly(3, 3, 2)) },
+		func(h *service.Host) (any, error) {
+			return h.SubmitSeries(t.Context(), under("series"), weekly(3, 3, 2))
+		},
 		func(h *service.Host) (any, error) {
 			longer := berth.Rigid(changed, 0, 5000, 5200, 2, 200)
 			return h.Modify(t.Context(), under("longer"), changed, longer)
