@@ -225,12 +225,21 @@ func (p *pair) replace(s *server, program string) *server {
 	p.t.Helper()
 	p.signal(s, syscall.SIGTERM)
 	<-s.ended
-	if code := s.ProcessState.ExitCode(); code != exitOK && s.Args[0] == "berth" { // the version before says at times that its wait was ended, with 1
+	if code := s.ProcessState.ExitCode(); code != exitOK {
 		p.t.Errorf("%s ended with %d", s.url, code)
 	}
 	p.program = program
 	next := &server{url: s.url, data: s.data, clock: s.clock, wire: s.wire, args: s.args, ended: make(chan struct{}), said: bytes.Buffer{}}
 	p.run(next)
+	return next
+}
+
+// replaceBeside replaces one that stands by, and waits until the next one does.
+func (p *pair) replaceBeside(leader, s *server, program string) *server {
+	p.t.Helper()
+	next := p.replace(s, program)
+	p.until(next, http.MethodGet, "/readyz", "", "", has(http.StatusServiceUnavailable, "it stands by: "+leader.url+" leads"))
+	p.standsThere(leader, next)
 	return next
 }
 
@@ -259,14 +268,11 @@ func TestRollingUpgradeUnderLoad(t *testing.T) {
 	load.goOn("the version before", 80)
 	from := load.waits("the version before", 0)
 
-	b = p.replace(b, "")
-	p.standsThere(a, b)
+	b = p.replaceBeside(a, b, "")
 	load.goOn("upgraded, it stands by", 20)
-	b = p.replace(b, before) // there is a way back while it has not led
-	p.standsThere(a, b)
+	b = p.replaceBeside(a, b, before) // there is a way back while it has not led
 	load.goOn("as before, it stands by", 20)
-	b = p.replace(b, "")
-	p.standsThere(a, b)
+	b = p.replaceBeside(a, b, "")
 	load.goOn("upgraded again, it stands by", 20)
 	from = load.waits("the one that stands by is replaced", from)
 
@@ -274,8 +280,7 @@ func TestRollingUpgradeUnderLoad(t *testing.T) {
 	load.goOn("the new version leads", 80)
 	from = load.waits("the new version leads", from)
 
-	a = p.replace(a, "")
-	p.standsThere(b, a)
+	a = p.replaceBeside(b, a, "")
 	load.goOn("both are upgraded", 80)
 	p.leads(b, a)
 	load.goOn("the first one leads again", 80)
@@ -284,6 +289,7 @@ func TestRollingUpgradeUnderLoad(t *testing.T) {
 	p.noWayBack(a, b, before)
 	load.goOn("after an earlier one that could not stand by", 20)
 	load.waits("an earlier one could not stand by", from)
+	p.stopsEarly(b)
 	load.end(a)
 	p.check(a)
 }
@@ -314,6 +320,23 @@ func (p *pair) noWayBack(leader, standby *server, before string) {
 		p.t.Logf("the version before ended with %d: %s", code, said)
 	}
 	p.until(leader, http.MethodGet, "/v1/reservations/"+idOf(promised), "", "", has(http.StatusOK, `"confirmed"`))
+}
+
+// stopsEarly has a service be told to stop at some moments of its start: that is no failure, after which a supervisor would start it again.
+func (p *pair) stopsEarly(s *server) {
+	p.t.Helper()
+	p.program = ""
+	for n := range 8 {
+		s = &server{url: s.url, data: s.data, clock: s.clock, wire: s.wire, args: s.args, ended: make(chan struct{})}
+		p.run(s)
+		some(800*time.Millisecond, n, 8)(s.ended)
+		p.signal(s, syscall.SIGTERM)
+		<-s.ended
+		status, is := s.ProcessState.Sys().(syscall.WaitStatus)
+		if code := s.ProcessState.ExitCode(); code != exitOK && code != exitInterrupted && (!is || status.Signal() != syscall.SIGTERM) { // it may not hear signals yet
+			p.t.Errorf("told to stop after %d tenths of a second it ended with %d: %s", n+1, code, s.said.String())
+		}
+	}
 }
 
 // end ends the load and asks all again.
