@@ -125,7 +125,9 @@ func (u *upgradeLoad) ask(n int) {
 	}
 }
 
-func hoursFromNow(n time.Duration) string { return time.Now().Add(n * time.Hour).UTC().Format(time.RFC3339) }
+func hoursFromNow(n time.Duration) string {
+	return time.Now().Add(n * time.Hour).UTC().Format(time.RFC3339)
+}
 
 func (u *upgradeLoad) fail(format string, args ...any) {
 	u.mu.Lock()
