@@ -423,7 +423,7 @@ func (c *call) resendHook() error {
 	var numbers []uint64
 	var wrong faults
 	for _, text := range w.ids {
-		number, _, err := noticeNumber(id, text)
+		number, err := noticeNumber(id, text)
 		wrong.add("notices", err)
 		numbers = append(numbers, number)
 	}
@@ -449,7 +449,7 @@ func (c *call) areNotices(hook string, ids []string) error {
 		for _, o := range list {
 			is := noticeID(hook, o.Number, o.NamedAt())
 			if at := slices.IndexFunc(ids, func(id string) bool {
-				number, _, err := noticeNumber(hook, id)
+				number, err := noticeNumber(hook, id)
 				return err == nil && number == o.Number && id != is
 			}); at >= 0 {
 				return berth.Errorf(berth.NotFound, "notices", "%s is no notice of this hook; want one that it has, such as %s", ids[at], is)

@@ -48,20 +48,20 @@ func noticeID(hook string, number uint64, at berth.Time) string {
 }
 
 // noticeNumber reads what noticeID wrote.
-func noticeNumber(hook, id string) (number uint64, at berth.Time, err error) {
+func noticeNumber(hook, id string) (uint64, error) {
 	text, begins := strings.CutPrefix(id, "evt_")
 	text, ends := strings.CutSuffix(text, "_"+hook)
-	text, time, dated := strings.Cut(text, "-")
-	number, err = strconv.ParseUint(text, 10, 64)
-	if err == nil && dated {
+	text, at, dated := strings.Cut(text, "-")
+	number, err := strconv.ParseUint(text, 10, 64)
+	if dated && err == nil {
 		var seconds uint64
-		seconds, err = strconv.ParseUint(time, 10, 62)
-		at = berth.Time(seconds)
+		seconds, err = strconv.ParseUint(at, 10, 62)
+		ends = ends && seconds > 0
 	}
-	if !begins || !ends || err != nil || dated && at == 0 {
-		return 0, 0, fmt.Errorf("%.64q; want the id of a notice of this hook, such as %s", id, noticeID(hook, 4711, 1795262400))
+	if !begins || !ends || err != nil {
+		return 0, fmt.Errorf("%.64q; want the id of a notice of this hook, such as %s", id, noticeID(hook, 4711, 1795262400))
 	}
-	return number, at, nil
+	return number, nil
 }
 
 // Send sends a notice.
