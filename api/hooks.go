@@ -430,7 +430,33 @@ func (c *call) resendHook() error {
 	if len(wrong) > 0 {
 		return wrong.err()
 	}
+	if err := c.areNotices(id, w.ids); err != nil {
+		return err
+	}
 	return c.done(c.Resend(c.r.Context(), ask, id, numbers))
+}
+
+// areNotices refuses ids whose number another notice has, since that of their time was lost with a journal that a backup replaced.
+func (c *call) areNotices(hook string, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	d, err := c.Deliveries(c.r.Context(), c.by, hook)
+	if err != nil {
+		return err
+	}
+	for _, list := range [][]*service.Owed{d.Owed, d.Dead, d.Done} {
+		for _, o := range list {
+			is := noticeID(hook, o.Number, o.NamedAt())
+			if at := slices.IndexFunc(ids, func(id string) bool {
+				number, err := noticeNumber(hook, id)
+				return err == nil && number == o.Number && id != is
+			}); at >= 0 {
+				return berth.Errorf(berth.NotFound, "notices", "%s is no notice of this hook; want one that it has, such as %s", ids[at], is)
+			}
+		}
+	}
+	return nil
 }
 
 func (c *call) deliveries() error {
@@ -450,7 +476,7 @@ func (c *call) deliveries() error {
 }
 
 func delivery(hook string, o *service.Owed) form.Delivery {
-	f := form.Delivery{ID: noticeID(hook, o.Number), Kind: string(o.Kind), At: form.TimeOf(o.At), State: "waiting", Tries: triesOf(o)}
+	f := form.Delivery{ID: noticeID(hook, o.Number, o.NamedAt()), Kind: string(o.Kind), At: form.TimeOf(o.At), State: "waiting", Tries: triesOf(o)}
 	if r, is := o.Reservation(); is {
 		f.Reservation = r.ID
 	}

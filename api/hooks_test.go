@@ -56,6 +56,8 @@ func TestHooks(t *testing.T) {
 	if a := w.do("alice", "POST", "/v1/hooks/"+h.ID+"/resend", `{"notices":["`+d[0].ID+`"]}`); a.Code != 204 {
 		t.Errorf("%d %s", a.Code, a.text)
 	}
+	wantProblem(t, w.do("alice", "POST", "/v1/hooks/"+h.ID+"/resend", `{"notices":["evt_4711-1795262395_`+h.ID+`"]}`), 404, "is no notice of this hook; want one that it has, such as evt_4711_")
+	wantProblem(t, w.do("alice", "POST", "/v1/hooks/"+h.ID+"/resend", `{"notices":["evt_4711-0_`+h.ID+`"]}`), 422, "want the id of a notice of this hook")
 	wantProblem(t, w.do("alice", "POST", "/v1/hooks/"+h.ID+"/resend", `{"notices":["evt_4711_other"]}`), 422, "want the id of a notice of this hook")
 	if a := w.do("alice", "DELETE", "/v1/hooks/"+h.ID, ""); a.Code != 204 {
 		t.Errorf("%d %s", a.Code, a.text)
@@ -132,6 +134,24 @@ func receiver(t *testing.T, status int, header ...string) (url string, received 
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// A notice of a hook that names notices by their times as well has the time in its id, and so has the first of a thread.
+func TestNoticesAreNamedByTheirTimes(t *testing.T) {
+	url, received, m, store := receiver(t, 204)
+	_, entry, err := store.Add(token.Wanted{User: "alice", Role: service.User}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook := service.Hook{ID: "h1", User: "alice", Form: service.WebhookForm, Parent: entry.ID, Dated: true}
+	hook.Sealed = m.Courier.Seal("h1", &courier.Target{URL: url, Secrets: []courier.Secret{{Key: []byte("0123456789abcdef01234567")}}})
+	o := &service.Owed{Number: 4711, At: start - 5, Dated: true, Kind: notice.Moved, Flow: &service.FlowNews{ID: "w1", User: "alice", State: service.FlowPromised, End: start + 100}}
+	if sent := m.Send(context.Background(), &hook, o); sent != (service.Sent{Status: 204}) {
+		t.Fatalf("%+v", sent)
+	}
+	if id := (*received)[0].header.Get("webhook-id"); id != "evt_4711-1795262395_h1" {
+		t.Errorf("its id is %q", id)
+	}
+}
 
 // A notice is signed with each secret that is good, and says what it is about in the form of the API.
 func TestNoticesAreSigned(t *testing.T) {

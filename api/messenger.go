@@ -39,16 +39,27 @@ var _ service.Messenger = (*Messenger)(nil)
 // maxNotice is how long a notice is at most, as the specification of Standard Webhooks recommends.
 const maxNotice = 20_000
 
-// noticeID is the id of a notice for a hook.
-func noticeID(hook string, number uint64) string { return fmt.Sprintf("evt_%d_%s", number, hook) }
+// noticeID is the id of a notice for a hook. Of at, which is 0 where the notice is not named by its time, it has the seconds.
+func noticeID(hook string, number uint64, at berth.Time) string {
+	if at == 0 {
+		return fmt.Sprintf("evt_%d_%s", number, hook)
+	}
+	return fmt.Sprintf("evt_%d-%d_%s", number, at, hook)
+}
 
 // noticeNumber reads what noticeID wrote.
 func noticeNumber(hook, id string) (uint64, error) {
 	text, begins := strings.CutPrefix(id, "evt_")
 	text, ends := strings.CutSuffix(text, "_"+hook)
+	text, at, dated := strings.Cut(text, "-")
 	number, err := strconv.ParseUint(text, 10, 64)
+	if dated && err == nil {
+		var seconds uint64
+		seconds, err = strconv.ParseUint(at, 10, 62)
+		ends = ends && seconds > 0
+	}
 	if !begins || !ends || err != nil {
-		return 0, fmt.Errorf("%.64q; want the id of a notice of this hook, such as %s", id, noticeID(hook, 4711))
+		return 0, fmt.Errorf("%.64q; want the id of a notice of this hook, such as %s", id, noticeID(hook, 4711, 1795262400))
 	}
 	return number, nil
 }
@@ -79,7 +90,7 @@ func (m *Messenger) Send(ctx context.Context, hook *service.Hook, o *service.Owe
 		status, words := m.Courier.Post(ctx, target.URL, header, m.chat(hook, o))
 		return m.sent(status, words)
 	}
-	id, now, body := noticeID(hook.ID, o.Number), m.Now(), noticeBody(hook, o)
+	id, now, body := noticeID(hook.ID, o.Number, o.NamedAt()), m.Now(), noticeBody(hook, o)
 	header.Set(notice.HeaderID, id)
 	header.Set(notice.HeaderTimestamp, strconv.FormatInt(int64(now), 10))
 	header.Set(notice.HeaderSignature, notice.Signature(id, now, body, target.Keys(now)...))
@@ -238,9 +249,9 @@ func (m *Messenger) letter(hook *service.Hook, o *service.Owed, to string) *cour
 	case notice.Test:
 		f.Kind = "a test, as you asked for"
 	}
-	l := &courier.Letter{User: hook.User, To: to, ID: noticeID(hook.ID, o.Number), At: time.Unix(int64(o.At), 0).UTC(), Agent: "Berth/" + m.Version}
+	l := &courier.Letter{User: hook.User, To: to, ID: noticeID(hook.ID, o.Number, o.NamedAt()), At: time.Unix(int64(o.At), 0).UTC(), Agent: "Berth/" + m.Version}
 	if l.Subject, l.Text = notice.Letter(&f, hook.ID); o.First != 0 {
-		l.First, l.Subject = noticeID(hook.ID, o.First), "Re: "+l.Subject
+		l.First, l.Subject = noticeID(hook.ID, o.First, o.FirstAt), "Re: "+l.Subject
 	}
 	return l
 }

@@ -39,6 +39,9 @@ type Hook struct {
 	Disabled string     // why nothing is sent; empty if something is
 	Failing  berth.Time // since when each try has failed; 0 if the last one has not
 	Missed   int        // notices that it was not sent and will not be
+	// Dated says that its notices are named by their times as well: numbers are given again after a backup was restored. Earlier
+	// versions made hooks without it, and what they have named keeps its name.
+	Dated bool
 }
 
 // HookForms lists the forms of what is sent: a message of Standard Webhooks, a text for a chat, and e-mail.
@@ -68,8 +71,10 @@ type Owed struct {
 	Missed int       // of a gap: how many notices it stands for
 	// First is the number of the first notice for the hook about the same, 0 if this is that; of MailForm alone, whose
 	// notices of one reservation or workflow are one thread.
-	First uint64
-	Tries []Try
+	First   uint64
+	FirstAt berth.Time // and its time, 0 if it is not named by it
+	Dated   bool       // it is named by its time as well
+	Tries   []Try
 	// Since is how many of the tries count: those since it was last asked for.
 	Since int
 	Dead  bool       // it is not tried again
@@ -134,9 +139,9 @@ type hookState struct {
 	dead []*Owed
 	done []*Owed
 	told map[dueNotice]berth.Time // the start, or end, that was told of
-	// first is the number of the first notice about each reservation and workflow that is not over, by
+	// first names the first notice about each reservation and workflow that is not over, by
 	// what it is about; of MailForm alone.
-	first map[string]uint64
+	first map[string]firstNotice
 }
 
 // hooks is all hooks. It is of the loop.
@@ -268,6 +273,7 @@ func takeOut(list []*Owed, number uint64) ([]*Owed, *Owed) {
 // owe has a hook get a notice.
 func (h *hooks) owe(s *hookState, o *Owed) {
 	h.touch(s.ID)
+	o.Dated = s.Dated
 	switch last := len(s.owed) - 1; {
 	case s.Disabled != "":
 		s.Missed++
@@ -281,8 +287,22 @@ func (h *hooks) owe(s *hookState, o *Owed) {
 		s.Missed++
 	default:
 		s.Missed++
-		s.owed = insert(s.owed, &Owed{Number: o.Number, At: o.At, Kind: notice.Gap, Missed: 1})
+		s.owed = insert(s.owed, &Owed{Number: o.Number, At: o.At, Dated: o.Dated, Kind: notice.Gap, Missed: 1})
 	}
+}
+
+// NamedAt returns the time by which a notice is named beside its number; 0 if it is not.
+func (o *Owed) NamedAt() berth.Time {
+	if !o.Dated {
+		return 0
+	}
+	return o.At
+}
+
+// firstNotice names the first notice of a thread.
+type firstNotice struct {
+	number uint64
+	at     berth.Time // 0 if it is not named by it
 }
 
 // join has a notice be of the thread of what it is about.
@@ -294,12 +314,12 @@ func (s *hookState) join(o *Owed) {
 	first, known := s.first[about]
 	switch {
 	case known:
-		o.First = first
+		o.First, o.FirstAt = first.number, first.at
 	case s.first == nil:
-		s.first = map[string]uint64{}
+		s.first = map[string]firstNotice{}
 	}
 	if !known {
-		s.first[about] = o.Number
+		s.first[about] = firstNotice{o.Number, o.NamedAt()}
 	}
 }
 

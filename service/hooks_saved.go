@@ -66,6 +66,7 @@ func (h *Hook) code(c *wire.Coder) {
 	missed := int64(h.Missed)
 	wire.Int(c, 19, &missed)
 	h.Missed = int(missed)
+	wire.Bool(c, 20, &h.Dated)
 	c.End()
 }
 
@@ -89,8 +90,8 @@ type savedHook struct {
 }
 
 type savedFirst struct {
-	about  string
-	number uint64
+	about string
+	firstNotice
 }
 
 type savedOwed struct {
@@ -116,6 +117,7 @@ func (s *savedHook) code(c *wire.Coder) {
 	wire.List(c, 4, &s.First, func(c *wire.Coder, f *savedFirst) {
 		wire.String(c, 1, &f.about)
 		wire.Uint(c, 2, &f.number)
+		wire.Int(c, 3, &f.at)
 		c.End()
 	})
 	c.End()
@@ -135,6 +137,7 @@ func (s *savedOwed) code(c *wire.Coder) {
 	wire.Bool(c, 9, &o.Dead)
 	wire.Int(c, 10, &o.Done)
 	wire.Uint(c, 11, &o.First)
+	wire.Int(c, 12, &o.FirstAt)
 	o.Missed, o.Since = int(missed), int(since)
 	c.End()
 }
@@ -173,7 +176,7 @@ func (c *Core) savedHooks() (list []savedHook) {
 		}
 		slices.SortFunc(saved.Told, func(a, b savedDue) int { return strings.Compare(a.id+" "+string(a.kind), b.id+" "+string(b.kind)) })
 		for _, about := range slices.Sorted(maps.Keys(s.first)) {
-			saved.First = append(saved.First, savedFirst{about, s.first[about]})
+			saved.First = append(saved.First, savedFirst{about: about, firstNotice: s.first[about]})
 		}
 		list = append(list, saved)
 	}
@@ -187,6 +190,7 @@ func (c *Core) restoreHooks(list []savedHook) {
 		s := &hookState{Hook: saved.Hook, told: map[dueNotice]berth.Time{}}
 		for j := range saved.Owed {
 			o := &saved.Owed[j].Owed
+			o.Dated = s.Dated
 			if k := saved.Owed[j].Card; k != nil {
 				o.card = card{id: k.ID, request: k.Request, promise: k.Promise, end: k.End, refusal: k.Refusal, version: k.Version, created: k.Created, changed: k.Changed}
 			}
@@ -203,10 +207,10 @@ func (c *Core) restoreHooks(list []savedHook) {
 			s.told[dueNotice{s.ID, d.id, d.kind}] = d.of
 		}
 		if len(saved.First) > 0 {
-			s.first = map[string]uint64{}
+			s.first = map[string]firstNotice{}
 		}
 		for _, f := range saved.First {
-			s.first[f.about] = f.number
+			s.first[f.about] = f.firstNotice
 		}
 		c.hooks.put(s)
 	}

@@ -153,7 +153,13 @@ func (s *serving) follow(ctx context.Context, before *leading) (_ *leading, err 
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	b, err := s.standBeside(ctx, reader, before)
-	if err != nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && before != nil: // it was told to stop
+		return nil, s.served.end(before.host)
+	case ctx.Err() != nil:
+		return nil, &interrupted{"nothing was started"}
+	default:
 		return nil, err
 	}
 	standing.Store(b.host)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,6 +111,7 @@ type server struct {
 	clock string       // file with by how much its clock is off
 	wire  *wire
 	ended chan struct{}
+	args  []string // of its command line
 }
 
 func (p *pair) start() *server {
@@ -127,8 +129,16 @@ func (p *pair) start() *server {
 	u.Host = s.wire.Addr().String()
 	address := freeAddress(p.t)
 	s.url = "http://" + address
-	s.Cmd = exec.CommandContext(p.t.Context(), "berth", "serve", "--data", s.data, "--listen", address, "--config", config, "--journal", u.String(), "--standby")
+	s.args = []string{"serve", "--data", s.data, "--listen", address, "--config", config, "--journal", u.String(), "--standby"}
 	s.clock = filepath.Join(dir, "clock")
+	p.run(s)
+	return s
+}
+
+// run starts the program of a service.
+func (p *pair) run(s *server) {
+	p.t.Helper()
+	s.Cmd = exec.CommandContext(p.t.Context(), cmp.Or(p.program, "berth"), s.args...)
 	s.Env = append(os.Environ(), clockVar+"="+s.clock)
 	s.Stderr, s.Stdout = &s.said, &s.said
 	if err := s.Start(); err != nil {
@@ -145,7 +155,6 @@ func (p *pair) start() *server {
 			p.t.Logf("%s said\n%s", s.url, s.said.String())
 		}
 	})
-	return s
 }
 
 // until waits until a call to a server is answered so.
@@ -169,6 +178,7 @@ type pair struct {
 	t       *testing.T
 	journal string
 	sites   string // their configuration
+	program string // empty is the one that is tested
 	asker   *asker
 }
 
