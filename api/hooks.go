@@ -402,7 +402,7 @@ func (c *call) testHook() error {
 type resent struct{ ids []string }
 
 var resendBody = body[resent]{
-	{"notices", "The ids of the notices; all dead letters if they are not given.", listOf(text("evt_4711_1f2e3d4c5b6a7988")), func(r *resent, v value) (err error) {
+	{"notices", "The ids of the notices; all dead letters if they are not given.", listOf(text("evt_4711-1795262400_1f2e3d4c5b6a7988")), func(r *resent, v value) (err error) {
 		if r.ids, err = v.texts(); err == nil && len(r.ids) == 0 {
 			return errors.New("an empty list; want the ids of some notices, or leave it out")
 		}

@@ -408,9 +408,10 @@ func (w *goldenWriter) write() {
 		w.append(rec)
 		if round == 0 {
 			w.hook(&hookNews{by: Origin{User: "ann", Role: User, Token: "t1"}, put: []Hook{
-				{ID: "h1", User: "ann", Form: WebhookForm, Host: "hooks.example.org", Note: "on-call", Kinds: everyKind(), Starts: 900, Ends: 600, Unused: 600, Created: w.now, Parent: "t1", Sealed: []byte{1, 2, 3}},
+				{ID: "h1", User: "ann", Form: WebhookForm, Host: "hooks.example.org", Note: "on-call", Kinds: everyKind(), Starts: 900, Ends: 600, Unused: 600, Created: w.now, Dated: true, Parent: "t1", Sealed: []byte{1, 2, 3}},
 				{ID: "h2", Form: ChatForm, Host: "chat.example.org", Kinds: everyKind(), Site: "managed", Text: "{link} {kind}", Created: w.now, Rotated: w.now, Parent: "socket", Sites: "managed,plain"},
 				{ID: "h3", User: "ann", Form: WebhookForm, Kinds: []notice.Kind{notice.Granted}},
+				{ID: "h4", User: "ann", Form: MailForm, Kinds: everyKind(), Created: w.now, Dated: true},
 			}})
 			w.maintain()
 			w.move()

@@ -376,7 +376,7 @@ func (a *app) notifyResend() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
 		Use: "resend ID [NOTICE...]", Short: "Send dead letters of a receiver again, or some notices",
-		Example: "  berth notify resend 1f2e3d4c5b6a7988\n  berth notify resend 1f2e3d4c5b6a7988 evt_4711_1f2e3d4c5b6a7988",
+		Example: "  berth notify resend 1f2e3d4c5b6a7988\n  berth notify resend 1f2e3d4c5b6a7988 evt_4711-1795262400_1f2e3d4c5b6a7988",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef(cmd, "want the ID of a receiver, as berth notify list has them")
