@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/internal/withparent"
 	"github.com/berth-hpc/berth/sim"
 )
@@ -27,6 +28,7 @@ import (
 // TestMain lets the scripts run the real main as a process of its own, and services in
 // the process of a test start it as the shepherd of a task.
 func TestMain(m *testing.M) {
+	effort.Waits()
 	if len(os.Args) > 1 && (os.Args[1] == "shepherd" || slices.Contains(os.Args, "--worker")) {
 		main()
 		return
@@ -110,6 +112,7 @@ func signalSelf(signal os.Signal) error {
 }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
 		t.Fatal(err)
