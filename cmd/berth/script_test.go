@@ -29,6 +29,14 @@ import (
 // the process of a test start it as the shepherd of a task.
 func TestMain(m *testing.M) {
 	effort.Waits()
+	if len(os.Args) > 1 && os.Args[1] == plainWorker {
+		if err := os.Setenv(niced, "1"); err != nil {
+			panic(err) // the name has a NUL
+		}
+		os.Args = slices.Concat(os.Args[:1], []string{"lab", "--worker"}, os.Args[2:])
+		main()
+		return
+	}
 	if len(os.Args) > 1 && (os.Args[1] == "shepherd" || slices.Contains(os.Args, "--worker")) {
 		main()
 		return
@@ -38,6 +46,10 @@ func TestMain(m *testing.M) {
 		"berth-interrupted": interruptedMain,
 	})
 }
+
+// plainWorker is the first word of a worker at the priority of its test. At the lowest one it would get next to nothing of a processor
+// that other tests use.
+const plainWorker = "plain-worker"
 
 // run executes one command line in the process of the test, and returns its exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
