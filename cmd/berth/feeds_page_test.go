@@ -16,6 +16,7 @@ import (
 // A calendar feed is made on the page of one's promises, its address is shown once and is read by a calendar program,
 // and once the feed is revoked nothing is there.
 func TestACalendarFeedInABrowser(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
 	q.load()
@@ -71,6 +72,7 @@ func TestACalendarFeedInABrowser(t *testing.T) {
 // A name of one's own stands in the list, with what is told of a promise and in the harbour, and the list can be
 // narrowed to it.
 func TestNamesInABrowser(t *testing.T) {
+	t.Parallel()
 	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")
@@ -131,6 +133,7 @@ func spanOf(t *testing.T, q *quay, id string) uint32 {
 
 // Limits that are counted at some sites alone, for an operator of these, say so.
 func TestWhereLimitsAreCountedInABrowser(t *testing.T) {
+	t.Parallel()
 	pagesAlone(t)
 	b := browser.Start(t)
 	q := newQuay(t, "harbour", "record")

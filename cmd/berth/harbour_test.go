@@ -97,7 +97,11 @@ func newQuay(t *testing.T, sites ...string) *quay {
 	if q.tokens, err = token.Open(t.TempDir(), "olga", q.host.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if q.lab, err = openLaboratory(t.TempDir(), slog.New(slog.DiscardHandler)); err != nil {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q.lab, err = laboratory.Open(laboratory.Options{Folder: filepath.Join(t.TempDir(), "laboratory"), Program: []string{program, plainWorker}, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
 	q.mailed = filepath.Join(t.TempDir(), "mailed")

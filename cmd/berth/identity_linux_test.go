@@ -4,13 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/berth-hpc/berth/site/slurm/slurmtest"
 )
 
 // openFolder returns a folder that every user of the machine can enter, with berth in it.
@@ -28,28 +29,28 @@ func openFolder(t *testing.T) (dir, berth string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.Open(from)
+	text, err := os.ReadFile(from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = program.Close() }()
 	berth = filepath.Join(dir, "berth")
-	to, err := os.OpenFile(berth, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(to, program); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
+	program(t, berth, string(text))
 	return dir, berth
+}
+
+// program writes a program that every user can run at once.
+func program(t *testing.T, path, text string) {
+	t.Helper()
+	slurmtest.Script(t, path, text)
+	if err := os.Chmod(path, 0o755); err != nil { //nolint:gosec // others are to run it
+		t.Fatal(err)
+	}
 }
 
 // Users of the machine carry no token: the service asks the kernel who they are, and each has the role of
 // their account.
 func TestUsersOfTheMachine(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to become other users")
 	}
@@ -138,6 +139,7 @@ service:
 // What a service says to try next can be tried as it stands, by an account that has no token and has not
 // logged in.
 func TestServeSaysHowItsAccountGetsIn(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		args, env []string
 		first     string // what has to be run before the other commands

@@ -14,6 +14,9 @@ import (
 // A worker is a berth lab that the service runs for a user: at the lowest priority, in bounded
 // memory, only for as long as the service lives, and telling how far it is.
 
+// niced is the variable that says that a process was started again at the lowest priority, or needs not be.
+const niced = "BERTH_WORKER_NICED"
+
 // asWorker makes this process a worker. The context ends when stdin does, which the service
 // holds open: a killed service cannot tell its workers.
 func asWorker(ctx context.Context, stdin io.Reader) (context.Context, context.CancelFunc, error) {

@@ -12,9 +12,6 @@ import (
 // lowest is the priority of what runs when nothing else wants to.
 const lowest = 19
 
-// niced says that a process was started again at the lowest priority.
-const niced = "BERTH_WORKER_NICED"
-
 // lowPriority starts this program again in its own place, with all its threads at the lowest
 // priority: on Linux a priority is a thread's, and only those that it starts inherit it.
 func lowPriority() error {

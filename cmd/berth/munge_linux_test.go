@@ -24,10 +24,19 @@ func needsMunge(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to become other users")
 	}
-	for _, program := range []string{"munged", "mungekey", "munge", "unmunge"} {
-		if _, err := exec.LookPath(program); err != nil {
-			debiantest.Absent(t, "slurm", fmt.Sprintf("munge: credentials of a real munged are not tested: %v", err))
+	missing := func() error {
+		for _, name := range []string{"munged", "mungekey", "munge", "unmunge"} {
+			if _, err := exec.LookPath(name); err != nil {
+				return err
+			}
 		}
+		return nil
+	}
+	if missing() == nil {
+		return
+	}
+	if err := debiantest.Install(func() bool { return missing() == nil }, "munge"); err != nil {
+		debiantest.Absent(t, "slurm", fmt.Sprintf("munge: credentials of a real munged are not tested: %v: %v", missing(), err))
 	}
 }
 
@@ -43,13 +52,11 @@ func startMunged(t *testing.T, dir string) (bin string, stop func()) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, name := range []string{"munge", "unmunge"} {
-		program, err := exec.LookPath(name)
+		command, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\nexec "+program+" --socket="+socket+" \"$@\"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		program(t, filepath.Join(bin, name), "#!/bin/sh\nexec "+command+" --socket="+socket+" \"$@\"\n")
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "munged", "--foreground", "--num-threads=1", "--key-file="+key, "--socket="+socket,
 		"--pid-file="+filepath.Join(dir, "pid"), "--log-file="+filepath.Join(dir, "log"), "--seed-file="+filepath.Join(dir, "seed"))
@@ -81,6 +88,7 @@ func startMunged(t *testing.T, dir string) (bin string, stop func()) {
 // On another node users carry no token either: a credential of munge for each call says who asks. What was used before, is
 // too old, or was made for another service, another call or with another key is refused with the reason.
 func TestUsersOfOtherNodesByMunge(t *testing.T) {
+	t.Parallel()
 	needsMunge(t)
 	dir, berth := openFolder(t)
 	bin, stopMunged := startMunged(t, filepath.Join(dir, "munge"))

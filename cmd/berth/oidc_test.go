@@ -279,6 +279,7 @@ func TestLoggingInWithABrowser(t *testing.T) {
 // A user of a provider logs in by clicking, at another site and back, is on the page to which they went, sees and ends their
 // sessions there, and logs out. A way back that is wrong ends at a page that says what to do.
 func TestLoggingInAtAProviderInABrowser(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	s := serveWithProvider(t, openidtest.Up, time.Hour)
 	p := b.Open(wide)

@@ -13,6 +13,7 @@ import (
 // The output that is shown of a task is the file that is there, also where its name is a pattern
 // that the site expands, and after a restart.
 func TestTheOutputOfATaskIsTheFileThatIsThere(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a service")
 	}

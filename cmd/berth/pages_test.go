@@ -115,6 +115,7 @@ func whyNot(block string) (string, bool) {
 // Every block of commands of every document is run, or says why not, and what is
 // shown under it is what comes out. With -update the documents show that.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	for _, program := range []string{"sh", "curl", "grep", "date"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("needs %s", program)

@@ -40,6 +40,7 @@ var planLogs = []struct {
 // Of the algorithms a quarter has its turn with each log, so that every
 // workflow meets all of them, and so does every log.
 func TestEveryPlanIsValid(t *testing.T) {
+	t.Parallel()
 	workflows := realdata.File(t, "workflows")
 	entries, err := os.ReadDir(workflows)
 	if err != nil {

@@ -55,6 +55,7 @@ which with ` + "`-plan.all`, as in `make test-long`" + `, asks every planner. Al
 // The same workflow among the same bookings gets the same plan, to the second and the PE, from
 // berth plan, in a simulation, and from a service that is asked over HTTP.
 func TestPlansAreTheSameEverywhere(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("promises what whole logs have booked")
 	}

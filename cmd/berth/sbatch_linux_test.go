@@ -64,14 +64,11 @@ func newHabits(t *testing.T) *habits {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"munge", "unmunge"} {
-		program, err := exec.LookPath(name)
+		command, err := exec.LookPath(name)
 		if err != nil {
-			program = "/usr/bin/" + name
+			command = "/usr/bin/" + name
 		}
-		slurmtest.Script(t, filepath.Join(bin, name), "#!/bin/sh\nexec "+program+" --socket="+socket+" \"$@\"\n")
-		if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		program(t, filepath.Join(bin, name), "#!/bin/sh\nexec "+command+" --socket="+socket+" \"$@\"\n")
 	}
 	h.path = bin + ":" + dir + ":" + os.Getenv("PATH")
 	listen := freeAddress(t)
@@ -128,13 +125,11 @@ func (h *habits) until(holds func() bool, what string) {
 	}
 }
 
-// script writes a script that every user can read.
+// script writes a script that every user can read and run.
 func (h *habits) script(name, text string) string {
 	h.t.Helper()
 	path := filepath.Join(h.dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		h.t.Fatal(err)
-	}
+	program(h.t, path, text)
 	return path
 }
 

@@ -201,6 +201,7 @@ var helpLine = regexp.MustCompile(`(?m)^ {2,6}(?:-(\w),? +)?--([a-z-]+)(\[?=)?`)
 
 // The real sbatch takes values and flags as the tables say.
 func TestOptionsOfSbatchAreThoseOfTheRealOne(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a cluster")
 	}

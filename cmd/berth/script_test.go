@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/internal/withparent"
 	"github.com/berth-hpc/berth/sim"
 )
@@ -27,6 +28,15 @@ import (
 // TestMain lets the scripts run the real main as a process of its own, and services in
 // the process of a test start it as the shepherd of a task.
 func TestMain(m *testing.M) {
+	effort.Waits()
+	if len(os.Args) > 1 && os.Args[1] == plainWorker {
+		if err := os.Setenv(niced, "1"); err != nil {
+			panic(err) // the name has a NUL
+		}
+		os.Args = slices.Concat(os.Args[:1], []string{"lab", "--worker"}, os.Args[2:])
+		main()
+		return
+	}
 	if len(os.Args) > 1 && (os.Args[1] == "shepherd" || slices.Contains(os.Args, "--worker")) {
 		main()
 		return
@@ -36,6 +46,10 @@ func TestMain(m *testing.M) {
 		"berth-interrupted": interruptedMain,
 	})
 }
+
+// plainWorker is the first word of a worker at the priority of its test. At the lowest one it would get next to nothing of a processor
+// that other tests use.
+const plainWorker = "plain-worker"
 
 // run executes one command line in the process of the test, and returns its exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -110,6 +124,7 @@ func signalSelf(signal os.Signal) error {
 }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -79,11 +80,9 @@ func TestServeRestores(t *testing.T) {
 // TestServePostgreSQL has a service keep its journal in a real database, and moves the
 // journal from one kind to the other and back.
 func TestServePostgreSQL(t *testing.T) {
+	t.Parallel()
 	server := postgrestest.Start(t)
-	t.Setenv("JOURNAL", server.URL(""))
-	t.Setenv("BACK", server.URL("back"))
-	t.Setenv("RESTORED", server.URL("restored"))
-	serves(t, "testdata/serve/postgres.txtar", "")
+	serves(t, "testdata/serve/postgres.txtar", "", "JOURNAL", server.URL(""), "BACK", server.URL("back"), "RESTORED", server.URL("restored"))
 }
 
 // TestServeSlurm serves a real cluster, with real jobs in the reservations.
@@ -105,8 +104,8 @@ func TestServeSbatch(t *testing.T) {
 }
 
 // serves runs a script in which berth serve may run in the background. SERVER is
-// where it listens.
-func serves(t *testing.T, script, conf string) {
+// where it listens; more are variables, each followed by its value.
+func serves(t *testing.T, script, conf string, more ...string) {
 	t.Helper()
 	testscript.Run(t, testscript.Params{
 		Files: []string{script}, RequireExplicitExec: true, RequireUniqueNames: true,
@@ -124,11 +123,11 @@ func serves(t *testing.T, script, conf string) {
 			env.Setenv(serverVar, "http://"+listener.Addr().String())
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/settings")
 			env.Setenv("SLURM_CONF", conf)
-			env.Setenv("JOURNAL", os.Getenv("JOURNAL"))
-			env.Setenv("BACK", os.Getenv("BACK"))
-			env.Setenv("RESTORED", os.Getenv("RESTORED"))
 			env.Setenv("USER", userName())
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else every command takes a second with -race
+			for pair := range slices.Chunk(more, 2) {
+				env.Setenv(pair[0], pair[1])
+			}
 			return listener.Close()
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

@@ -93,6 +93,7 @@ func sound(t testing.TB, lines []berth.Line, flags string) {
 // way to treat what scenario.Overruns(), and failing nodes, on three sites of both
 // bindings: the independent validator accepts every schedule.
 func TestEveryScheduleIsValid(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	grid := written(t, folder, "grid.yaml", threeSites)
 	names := scenario.Presets()
@@ -144,6 +145,7 @@ func TestEveryScheduleIsValid(t *testing.T) {
 // writes, twice the same comes out, and a request moves only if something may
 // come between.
 func TestEveryWorkloadHasAValidSchedule(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		folder, err := os.MkdirTemp("", "berth-matrix-")
 		if err != nil {

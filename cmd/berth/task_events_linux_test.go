@@ -17,6 +17,7 @@ import (
 // A local site says at once that a task has started or ended, so the events come long
 // before its next look.
 func TestALocalSiteTellsOfTasksAtOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "berth.yaml")
 	if err := os.WriteFile(config, []byte("sites: [{name: here, adapter: {kind: local, cores: 2, node: n1, every: 40s}}]\n"), 0o600); err != nil {

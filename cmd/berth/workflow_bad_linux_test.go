@@ -16,6 +16,7 @@ import (
 // What is odd or wrong about a workflow is promised all the same or told: by a real service, with the
 // status, the field and what would be right.
 func TestBadWorkflowsAreTold(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a service")
 	}
