@@ -9,7 +9,8 @@ import (
 
 // portfolio plans with each of its members and takes one of their plans. By a deadline that is the one of fewest CPU-hours. For the earliest
 // end it is the earliest of those that have at most a quarter more than the fewest CPU-hours, and if others end at most a hundredth of the turn-around
-// later, the one of fewest CPU-hours among these. Equals go to the member that is named first. It is ours: each heuristic goes wrong
+// later, the one of fewest CPU-hours among these. Where that one ends too late, those that do not are chosen among alike, so that by the end of its
+// own plan it plans the same. Equals go to the member that is named first. It is ours: each heuristic goes wrong
 // where others do not (docs/results/workflows-own-planner.md).
 //
 // Cost: that of its members together.
@@ -39,24 +40,31 @@ func (f portfolio) plan(in *Instance, due berth.Time, out []Placement) (lambda i
 	if len(plans) == 0 {
 		return 0, false
 	}
-	if f.goal == Finish {
-		plans = f.early(plans, due.Sub(in.now))
-	}
 	best := taken(plans)
+	if f.goal == Finish {
+		if best = taken(early(plans)); best.Turnaround > due.Sub(in.now) {
+			best = inTime(plans, due.Sub(in.now), best)
+		}
+	}
 	copy(out, best.Tasks)
 	return best.Lambda, true
 }
 
-// early returns the plans whose cheapest is taken. Those that end too late are left out if one does not.
-func (f portfolio) early(plans []Plan, most berth.Duration) []Plan {
-	intime := func(p Plan) bool { return p.Turnaround <= most }
-	if slices.ContainsFunc(plans, intime) {
-		plans = slices.DeleteFunc(plans, func(p Plan) bool { return !intime(p) })
-	}
+// early returns the plans whose cheapest is taken.
+func early(plans []Plan) []Plan {
 	fewest := slices.MinFunc(plans, cheaper).CPUSeconds
-	plans = slices.DeleteFunc(plans, func(p Plan) bool { return p.CPUSeconds > fewest+fewest/dear })
+	plans = slices.DeleteFunc(slices.Clone(plans), func(p Plan) bool { return p.CPUSeconds > fewest+fewest/dear })
 	shortest := slices.MinFunc(plans, func(a, b Plan) int { return cmp.Compare(a.Turnaround, b.Turnaround) }).Turnaround
 	return slices.DeleteFunc(plans, func(p Plan) bool { return p.Turnaround > shortest+shortest/near })
+}
+
+// inTime returns the plan that is taken where only those with a turn-around of at most that do, and late if none does.
+func inTime(plans []Plan, most berth.Duration, late Plan) Plan {
+	plans = slices.DeleteFunc(slices.Clone(plans), func(p Plan) bool { return p.Turnaround > most })
+	if len(plans) == 0 {
+		return late
+	}
+	return taken(early(plans))
 }
 
 // taken returns the first of the cheapest.

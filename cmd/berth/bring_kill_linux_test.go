@@ -21,7 +21,7 @@ import (
 	"github.com/berth-hpc/berth/site/slurm/slurmtest"
 )
 
-var bringRounds = flag.Int("bring.rounds", 10, "how many times TestKilledServiceBringsEveryFileOnce kills the service")
+var bringRounds = flag.Int("bring.rounds", 10, "how many times TestKilledServiceBringsEveryFileOnce kills services")
 
 // carried is a service in front of two Slurms that share no folder, which is killed, and the owner of
 // workflows over both.
@@ -189,6 +189,16 @@ func TestKilledServiceBringsFilesOnce(t *testing.T) {
 // was written and before it is read, and no workflow that was answered is lost.
 func TestKilledServiceBringsEveryFileOnce(t *testing.T) {
 	t.Parallel()
+	const services = 2 // at once, for they wait most of the time
+	for service := range services {
+		t.Run(strconv.Itoa(service+1), func(t *testing.T) {
+			t.Parallel()
+			bringsEveryFileOnce(t, (*bringRounds+service)/services, rand.New(rand.NewPCG(18, uint64(service))))
+		})
+	}
+}
+
+func bringsEveryFileOnce(t *testing.T, rounds int, rng *rand.Rand) {
 	k := newCarried(t, `case $1 in *sha256) cp "$1" "$2"; exit ;; esac; echo "moving ${1##*/}" >> "$3/told"; head -c 3 "$1" > "$2"; sleep 0.5; cp "$1" "$2"; echo "moved ${1##*/}" >> "$3/told"`, 2)
 	told := filepath.Join(k.dir, "told")
 	if err := os.WriteFile(told, nil, 0o600); err != nil {
@@ -211,7 +221,7 @@ func TestKilledServiceBringsEveryFileOnce(t *testing.T) {
 	defer tick.Stop()
 	onTheirWay := 0
 	var answered []string
-	for round := range *bringRounds {
+	for round := range rounds {
 		id := fmt.Sprintf("w%02d", round)
 		moves := strings.Count(strings.Join(lines(), "\n"), "moving ")
 		body := fmt.Sprintf(`{"id":%q,"tasks":[%s,%s,%s]}`, id,
@@ -228,7 +238,7 @@ func TestKilledServiceBringsEveryFileOnce(t *testing.T) {
 				}
 			}
 		} else {
-			time.Sleep(time.Duration(k.a.rng.IntN(3000)) * time.Millisecond) // at a moment that chance chooses
+			time.Sleep(time.Duration(rng.IntN(3000)) * time.Millisecond) // at a moment that chance chooses
 		}
 		k.kill()
 		if now := strings.Join(lines(), "\n"); strings.Count(now, "moving ") > strings.Count(now, "moved ") {
@@ -249,8 +259,8 @@ func TestKilledServiceBringsEveryFileOnce(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if onTheirWay < *bringRounds/3 {
-		t.Errorf("a file was on its way in %d of %d rounds", onTheirWay, *bringRounds)
+	if onTheirWay < rounds/3 {
+		t.Errorf("a file was on its way in %d of %d rounds", onTheirWay, rounds)
 	}
 	t.Logf("%d workflows, killed %d times with a file on its way", len(answered), onTheirWay)
 	k.account(2)

@@ -77,6 +77,7 @@ var table = []room{
 	{path: "sites/adapters", imports: []string{".", "engine", "internal/wholefile", "service", "site", "site/local", "site/slurm", "site/slurm/rest", "sites"}},
 	{path: "api/form", imports: []string{"."}},
 	{path: "api/token", imports: []string{".", "internal/wholefile", "service", "site"}},
+	{path: "api/token/tokentest", imports: []string{"."}}, // imported by tests only
 	{path: "api/courier", imports: []string{".", "internal/wholefile"}},
 	{path: "api/identity", imports: []string{".", "service", "site"}},
 	{path: "api/identity/openidtest"}, // imported by tests only
