@@ -42,9 +42,7 @@ func (f portfolio) plan(in *Instance, due berth.Time, out []Placement) (lambda i
 	}
 	best := taken(plans)
 	if f.goal == Finish {
-		if best = taken(early(plans)); best.Turnaround > due.Sub(in.now) {
-			best = inTime(plans, due.Sub(in.now), best)
-		}
+		best = earliest(plans, due.Sub(in.now))
 	}
 	copy(out, best.Tasks)
 	return best.Lambda, true
@@ -58,13 +56,16 @@ func early(plans []Plan) []Plan {
 	return slices.DeleteFunc(plans, func(p Plan) bool { return p.Turnaround > shortest+shortest/near })
 }
 
-// inTime returns the plan that is taken where only those with a turn-around of at most that do, and late if none does.
-func inTime(plans []Plan, most berth.Duration, late Plan) Plan {
-	plans = slices.DeleteFunc(slices.Clone(plans), func(p Plan) bool { return p.Turnaround > most })
-	if len(plans) == 0 {
-		return late
+// earliest returns the plan that is taken for the earliest end, and within a turn-around of at most that if there is one.
+func earliest(plans []Plan, most berth.Duration) Plan {
+	best := taken(early(plans))
+	if best.Turnaround <= most {
+		return best
 	}
-	return taken(early(plans))
+	if plans = slices.DeleteFunc(slices.Clone(plans), func(p Plan) bool { return p.Turnaround > most }); len(plans) > 0 {
+		best = taken(early(plans))
+	}
+	return best
 }
 
 // taken returns the first of the cheapest.
