@@ -33,6 +33,7 @@ func callUntil[T any](ctx context.Context, h *Host, who string, until <-chan tim
 	if err != nil {
 		return none, err
 	}
+	jam := h.jam.Load()
 	select {
 	case r := <-out:
 		return r.value, h.sure(ctx, r.err)
@@ -40,13 +41,16 @@ func callUntil[T any](ctx context.Context, h *Host, who string, until <-chan tim
 		return none, ctx.Err()
 	case <-until:
 		return none, errPatience
+	case <-jam.told:
+		err = jam.why
 	case <-h.closed:
+		err = berth.Errorf(berth.Unavailable, "service", "it has stopped; whether it was done can be seen when it is back")
 	}
 	select {
 	case r := <-out:
 		return r.value, h.sure(ctx, r.err)
 	default:
-		return none, berth.Errorf(berth.Unavailable, "service", "it has stopped; whether it was done can be seen when it is back")
+		return none, err
 	}
 }
 
@@ -59,11 +63,13 @@ func (h *Host) sure(ctx context.Context, err error) error {
 	if !is || coded.Code != berth.Conflict && coded.Code != berth.NotFound || journal.CanRetry(err) || number <= h.durable.reached() {
 		return err
 	}
-	there := make(chan error, 1)
+	there, jam := make(chan error, 1), h.jam.Load()
 	h.durable.after(number, func(failed error) { there <- failed })
 	select {
 	case failed := <-there:
 		return cmp.Or(failed, err)
+	case <-jam.told:
+		return jam.why
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -137,6 +137,7 @@ type Host struct {
 	mu      sync.Mutex
 	dead    error       // why nothing more can be done
 	failing atomic.Bool // the journal cannot be written for now
+	jam     atomic.Pointer[jam]
 
 	closeOnce, resignOnce sync.Once
 	closeErr, resignErr   error
@@ -189,6 +190,7 @@ func newHost(options Options, core *Core) *Host {
 		undecided: map[string][]waiting{}, questions: map[string]*question{}, proposals: map[string]*proposal{}, underway: map[keyName]*underway{}, bounded: newBounded(), offers: newOffers(core), hearers: newHearers(core.position.Number), counts: newCounts(),
 		sites: map[string]*keeper{}, handing: map[string]bool{}, flows: make(chan struct{}, 1), planner: newPlanner(options.turnOf),
 	}
+	h.jam.Store(newJam())
 	h.timekeeper = newTimekeeper(&options, core.engine.Now())
 	if err := h.timekeeper.err(); err != nil {
 		h.log.Error("the clock is not believed", "error", err)
@@ -546,6 +548,7 @@ func (c *consequences) come(err error) {
 		h.display.show(&c.shown)
 		if h.failing.CompareAndSwap(true, false) {
 			h.log.Info("the journal is written again")
+			h.jam.Store(newJam())
 		}
 	}
 	h.durable.reach(c.shown.number, err)
@@ -575,6 +578,7 @@ func (h *Host) appendFailed(err error) bool {
 		h.log.Warn("the journal cannot be written; it is tried every second until it can", "error", err)
 	}
 	h.setDead(berth.Errorf(berth.Unavailable, "journal", "%v", err))
+	h.jam.Load().lasts(err)
 	select {
 	case <-time.After(time.Second):
 		h.setDead(nil)
