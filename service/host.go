@@ -562,32 +562,6 @@ func (c *consequences) come(err error) {
 	}
 }
 
-// appendFailed is told by the writer that a batch could not be appended; it says
-// whether to try again.
-func (h *Host) appendFailed(err error) bool {
-	if f := faultOf(err); f != nil {
-		f.At = h.Now()
-		h.stopAt(f)
-		return false
-	}
-	if !journal.CanRetry(err) {
-		h.log.Error("the journal cannot go on", "error", err)
-		return false
-	}
-	if h.failing.CompareAndSwap(false, true) {
-		h.log.Warn("the journal cannot be written; it is tried every second until it can", "error", err)
-	}
-	h.setDead(berth.Errorf(berth.Unavailable, "journal", "%v", err))
-	h.jam.Load().lasts(err)
-	select {
-	case <-time.After(time.Second):
-		h.setDead(nil)
-		return true
-	case <-h.stop:
-		return false
-	}
-}
-
 // die stops the service: what the core holds is ahead of the journal, and cannot
 // be told to anyone.
 func (h *Host) die(err error) {
