@@ -1,5 +1,5 @@
 import { Alert, Anchor, Button, Checkbox, Drawer, Group, Paper, Stack, Table, Text, Textarea, TextInput, Title } from '@mantine/core';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { act, Failure, get, now, type Me, type Site } from './api.js';
 import { length, period, time } from './clock.js';
 import { useAddress, useAsked, useChanges, useGot } from './follow.js';
@@ -211,6 +211,9 @@ function OnePromise({ id, sites, zone, clock, changes, onEnded, onDone }: { id: 
   const [done, setDone] = useState<{ title: string; line: string } | null>(null);
   const [no, setNo] = useState<string | null>(null);
   const [other, setOther] = useState<{ fresh: Reservation; differs: [string, string, string][]; again: (version: number) => void } | null>(null);
+  const version = got.value?.version;
+  // What the service could not take then may have been done by itself since.
+  useEffect(() => setFailure((f) => (f?.problem.status === 503 ? null : f)), [version]);
   const r = got.value;
   if (!r) return got.failure ? (got.failure.problem.status === 404 ? <Alert color="gray">{w.gone}</Alert> : <Trouble failure={got.failure} again={got.again} />) : <Waiting />;
 
@@ -323,7 +326,7 @@ function OnePromise({ id, sites, zone, clock, changes, onEnded, onDone }: { id: 
           ))}
         </Group>
       )}
-      {(form === 'cancel' || form === 'release') && (
+      {(form === 'cancel' || form === 'release') && can.includes(form) && (
         <Paper withBorder p="sm" role="group" aria-label={w.acts[form]}>
           <Text size="sm" mb="xs">{w.sure[form]}</Text>
           <Group gap="xs"><Button size="compact-sm" color="red" loading={busy} data-autofocus onClick={() => void simply(form)}>{w.yes[form]}</Button><Button size="compact-sm" variant="default" onClick={shut}>{w.keep}</Button></Group>
