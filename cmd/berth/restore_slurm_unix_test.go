@@ -180,7 +180,7 @@ func (l *restoredLab) load(clients int) *backupLoad {
 	return load
 }
 
-// promises waits until so many more are promised.
+// promises waits until clients have been promised n more reservations.
 func (b *backupLoad) promises(l *restoredLab, n int) {
 	l.t.Helper()
 	has := func() int {

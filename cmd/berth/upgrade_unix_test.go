@@ -180,7 +180,7 @@ func (u *upgradeLoad) send(n int, c *upgradeAsked) {
 	}
 }
 
-// goOn waits until so many more calls were answered, and returns the longest time that one of these took.
+// goOn waits until n more calls are answered. It fails the test if one is answered wrongly, or if that takes more than a minute.
 func (u *upgradeLoad) goOn(what string, n int) {
 	u.p.t.Helper()
 	u.mu.Lock()
