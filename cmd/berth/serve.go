@@ -187,9 +187,15 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	set.known.watchProvider(ctx, log)
 	s := &serving{app: a, setup: set, flags: flags, log: log, umask: umask, listener: listener, socket: socket}
 	if set.standBy {
-		return s.takeTurns(ctx, nil)
+		err = s.takeTurns(ctx, nil)
+	} else {
+		err = s.leadAtOnce(ctx)
 	}
-	return s.leadAtOnce(ctx)
+	if err != nil && ctx.Err() != nil && s.served == nil {
+		log.Info("told to stop before it answered", "what ended", err)
+		return &interrupted{"nothing was started"}
+	}
+	return err
 }
 
 // openStore opens the journal to be written. address is where the service is reached, for

@@ -108,9 +108,6 @@ func (s *serving) lead(ctx context.Context, l *leading) (_ *leading, err error) 
 		places.Place = l.kept
 	}
 	if l.managed, err = adapters.Open(ctx, places, s.config.Sites, s.adapters); err != nil {
-		if errors.Is(err, context.Canceled) {
-			return nil, &interrupted{"nothing was started"}
-		}
 		return nil, err
 	}
 	for _, name := range s.config.Limits.Partitions() {

@@ -157,8 +157,6 @@ func (s *serving) follow(ctx context.Context, before *leading) (_ *leading, err 
 	case err == nil:
 	case ctx.Err() != nil && before != nil: // it was told to stop
 		return nil, s.served.end(before.host)
-	case ctx.Err() != nil:
-		return nil, &interrupted{"nothing was started"}
 	default:
 		return nil, err
 	}
@@ -199,6 +197,10 @@ func (s *serving) follow(ctx context.Context, before *leading) (_ *leading, err 
 	s.log.Warn("the journal is free: this service takes over", "before", b.words())
 	l, err := s.begin(ctx, &leading{store: a.store, kept: b.kept, tokens: b.tokens, standby: b.host})
 	if err != nil {
+		if ctx.Err() != nil {
+			s.log.Info("told to stop while it took over", "what ended", err)
+			err = nil
+		}
 		return nil, errors.Join(err, s.served.end(b.host))
 	}
 	b.end()
@@ -238,14 +240,14 @@ func (s *serving) findLeader(ctx context.Context, taken <-chan acquired) (*postg
 		case a := <-taken:
 			return nil, a, a.err
 		case <-ctx.Done():
-			return nil, acquired{}, &interrupted{"nothing was started"}
+			return nil, acquired{}, ctx.Err()
 		case <-time.After(lookForLeader):
 		}
 		reader, err := s.openFollowed(ctx)
 		if err == nil {
 			return reader, acquired{}, nil
 		}
-		if !said {
+		if !said && ctx.Err() == nil {
 			s.log.Info("waits for a service to follow, or to be the one that leads", "why", err)
 			said = true
 		}
