@@ -72,79 +72,80 @@ func TestEveryPageTakesEveryName(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: a series: %v", kind, err)
 		}
-		for _, size := range []browser.Size{wide, {Width: 390, Height: 844}} {
-			p := b.Open(size)
-			look := func(page string) {
-				t.Helper()
+		p := b.Open(wide)
+		look := func(page string, more ...string) {
+			t.Helper()
+			for _, size := range []browser.Size{{Width: 390, Height: 844}, wide} {
+				p.Resize(size)
+				p.Eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`)
 				if p.Eval(`Boolean(globalThis.hacked) || Boolean(document.querySelector('img[src=x]'))`) == true {
 					t.Errorf("%s, %s: markup is taken as such", page, kind)
 				}
-				if is := p.Eval(tooWide); is != "" {
-					t.Errorf("%s, %s, %d: %.300v", page, kind, size.Width, is)
+				for _, wrong := range append(more, tooWide) {
+					if is := p.Eval(wrong); is != "" {
+						t.Errorf("%s, %s, %d: %.300v", page, kind, size.Width, is)
+					}
 				}
 				shot(p, fmt.Sprintf("hostile-%s-%s-%d", kind, page, size.Width))
 			}
-			for _, role := range []service.Role{service.Operator, service.User} {
-				who := map[service.Role]string{service.Operator: "olga", service.User: user}[role]
-				p.Visit(q.link(who, role, ""))
-				painted(p, 1)
-				look("harbour-" + string(role))
-				p.Press("Table")
-				p.Wait(`document.querySelector('table tbody tr')`)
-				look("table-" + string(role))
-				p.Press("Details")
-				p.Wait(`document.querySelector('.mantine-Drawer-body table')`)
-				look("details-" + string(role))
-				p.Key("Escape")
-				p.Wait(`!document.querySelector('.mantine-Drawer-body')`)
-				visit(p, "Book")
-				offered(p, "As asked")
-				p.Press("Hold for 10 min: As asked")
-				p.Wait(`document.querySelector('[data-testid=held]')`)
-				look("held-" + string(role))
-				p.Press("Confirm")
-				p.Wait(`document.querySelector('[data-testid=promised]')`)
-				look("promised-" + string(role))
-				p.Visit(q.url + "/promises?everybody=1&sel=" + url.QueryEscape(name+"0"))
-				p.Wait(`document.querySelector('[data-testid=history]')?.innerText.includes('promised')`)
-				look("promise-" + string(role))
-				p.Key("Escape")
-				p.Wait(`document.querySelectorAll('table.list tbody tr').length > 0`)
-				p.Wait(`document.querySelector('[data-testid=groups] tbody tr')`)
-				look("promises-" + string(role))
-				p.Visit(q.url + "/promises?everybody=1&series=" + url.QueryEscape(series.Series.Series.ID))
-				p.Press("Change: 1")
-				enter(p, "PEs", "99")
-				p.Press("Change it")
-				p.Wait(`document.querySelector('[data-testid=no]')`)
-				if p.Eval(`[...document.querySelectorAll('[data-testid=no] *')].some((e) => e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1)`) == true {
-					t.Errorf("%s, %d: the refusal is cut off", kind, size.Width)
-				}
-				look("series-" + string(role))
-				p.Key("Escape")
-				p.Visit(q.url + "/workflow?everybody=1&flow=" + url.QueryEscape(name))
-				p.Wait(`document.querySelector('.drop')`)
-				drop(p, name[:min(len(name), 200)]+".json", string(flow))
-				curved(p)
-				look("workflow-" + string(role))
-				visit(p, "Laboratory")
-				p.Wait(`document.querySelector('form')`)
-				drop(p, name[:min(len(name), 200)]+".sacct", slurmLog)
-				p.Wait(`document.querySelector('input[value*=sacct]')`)
-				look("laboratory-" + string(role))
-				if role == service.Operator {
-					visit(p, "Operate")
-					p.Wait(`document.querySelector('article')`)
-					part(p, "limits", user)
-					p.Eval(`[...document.querySelectorAll('article button')].find((b) => b.innerText.includes('nodes')).click()`)
-					p.Wait(`document.querySelector('table[aria-label^="Nodes of"]')`)
-					look("operate")
-					p.Eval(`document.querySelector('#limits').scrollIntoView()`)
-					look("operate-below")
-				}
-			}
-			noFaults(t, p)
-			p.Close()
 		}
+		for _, role := range []service.Role{service.Operator, service.User} {
+			who := map[service.Role]string{service.Operator: "olga", service.User: user}[role]
+			p.Visit(q.link(who, role, ""))
+			painted(p, 1)
+			look("harbour-" + string(role))
+			p.Press("Table")
+			p.Wait(`document.querySelector('table tbody tr')`)
+			look("table-" + string(role))
+			p.Press("Details")
+			p.Wait(`document.querySelector('.mantine-Drawer-body table')`)
+			look("details-" + string(role))
+			p.Key("Escape")
+			p.Wait(`!document.querySelector('.mantine-Drawer-body')`)
+			visit(p, "Book")
+			offered(p, "As asked")
+			p.Press("Hold for 10 min: As asked")
+			p.Wait(`document.querySelector('[data-testid=held]')`)
+			look("held-" + string(role))
+			p.Press("Confirm")
+			p.Wait(`document.querySelector('[data-testid=promised]')`)
+			look("promised-" + string(role))
+			p.Visit(q.url + "/promises?everybody=1&sel=" + url.QueryEscape(name+"0"))
+			p.Wait(`document.querySelector('[data-testid=history]')?.innerText.includes('promised')`)
+			look("promise-" + string(role))
+			p.Key("Escape")
+			p.Wait(`document.querySelectorAll('table.list tbody tr').length > 0`)
+			p.Wait(`document.querySelector('[data-testid=groups] tbody tr')`)
+			look("promises-" + string(role))
+			p.Visit(q.url + "/promises?everybody=1&series=" + url.QueryEscape(series.Series.Series.ID))
+			p.Press("Change: 1")
+			enter(p, "PEs", "99")
+			p.Press("Change it")
+			p.Wait(`document.querySelector('[data-testid=no]')`)
+			look("series-"+string(role), `[...document.querySelectorAll('[data-testid=no] *')].some((e) => e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1) ? 'the refusal is cut off' : ''`)
+			p.Key("Escape")
+			p.Visit(q.url + "/workflow?everybody=1&flow=" + url.QueryEscape(name))
+			p.Wait(`document.querySelector('.drop')`)
+			drop(p, name[:min(len(name), 200)]+".json", string(flow))
+			curved(p)
+			look("workflow-" + string(role))
+			visit(p, "Laboratory")
+			p.Wait(`document.querySelector('form')`)
+			drop(p, name[:min(len(name), 200)]+".sacct", slurmLog)
+			p.Wait(`document.querySelector('input[value*=sacct]')`)
+			look("laboratory-" + string(role))
+			if role == service.Operator {
+				visit(p, "Operate")
+				p.Wait(`document.querySelector('article')`)
+				part(p, "limits", user)
+				p.Eval(`[...document.querySelectorAll('article button')].find((b) => b.innerText.includes('nodes')).click()`)
+				p.Wait(`document.querySelector('table[aria-label^="Nodes of"]')`)
+				look("operate")
+				p.Eval(`document.querySelector('#limits').scrollIntoView()`)
+				look("operate-below")
+			}
+		}
+		noFaults(t, p)
+		p.Close()
 	}
 }

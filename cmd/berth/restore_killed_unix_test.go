@@ -170,6 +170,9 @@ func backedUp(t *testing.T) (data, backup string, end journal.Position, tokens s
 // and the same command brings it to its end and says what was lost. What was there is whole, in one folder.
 func TestRestoreKilledAtAnyTime(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: kills a command that does one thing after another")
+	}
 	data, backup, want, tokens := backedUp(t)
 	promiseMany(t, data, 64)
 	old, err := endOf(t, data)
@@ -252,6 +255,9 @@ func onlyOurs(folder string) error {
 // So has a restore into a database, with what is beside the journal in a directory.
 func TestRestoreIntoPostgreSQLKilledAtAnyTime(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: kills a command that does one thing after another")
+	}
 	server := postgrestest.Start(t)
 	data, backup, want, tokens := backedUp(t)
 	root := t.TempDir()
