@@ -398,15 +398,23 @@ func (c *call) testHook() error {
 	return c.done(c.TestHook(c.r.Context(), ask, c.r.PathValue("id")))
 }
 
+// maxResent is how many notices one call sends again, by their ids.
+const maxResent = 1000
+
 // resent is the ids of notices that are to be sent again.
 type resent struct{ ids []string }
 
 var resendBody = body[resent]{
-	{"notices", "The ids of the notices; all dead letters if they are not given.", listOf(text("evt_4711-1795262400_1f2e3d4c5b6a7988")), func(r *resent, v value) (err error) {
-		if r.ids, err = v.texts(); err == nil && len(r.ids) == 0 {
+	{"notices", "The ids of the notices, at most 1000; all dead letters if they are not given.", listOf(text("evt_4711-1795262400_1f2e3d4c5b6a7988")), func(r *resent, v value) (err error) {
+		switch r.ids, err = v.texts(); {
+		case err != nil:
+			return err
+		case len(r.ids) == 0:
 			return errors.New("an empty list; want the ids of some notices, or leave it out")
+		case len(r.ids) > maxResent:
+			return fmt.Errorf("%d notices; want at most %d at a time, or leave it out for all dead letters", len(r.ids), maxResent)
 		}
-		return err
+		return nil
 	}},
 }
 

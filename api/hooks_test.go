@@ -59,6 +59,7 @@ func TestHooks(t *testing.T) {
 	wantProblem(t, w.do("alice", "POST", "/v1/hooks/"+h.ID+"/resend", `{"notices":["evt_4711-1795262395_`+h.ID+`"]}`), 404, "is no notice of this hook; want one that it has, such as evt_4711_")
 	wantProblem(t, w.do("alice", "POST", "/v1/hooks/"+h.ID+"/resend", `{"notices":["evt_4711-0_`+h.ID+`"]}`), 422, "want the id of a notice of this hook")
 	wantProblem(t, w.do("alice", "POST", "/v1/hooks/"+h.ID+"/resend", `{"notices":["evt_4711_other"]}`), 422, "want the id of a notice of this hook")
+	wantProblem(t, w.do("alice", "POST", "/v1/hooks/"+h.ID+"/resend", `{"notices":[`+strings.Repeat(`"x",`, 1000)+`"x"]}`), 422, "1001 notices; want at most 1000 at a time")
 	if a := w.do("alice", "DELETE", "/v1/hooks/"+h.ID, ""); a.Code != 204 {
 		t.Errorf("%d %s", a.Code, a.text)
 	}

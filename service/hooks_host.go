@@ -194,10 +194,20 @@ func (h *Host) Resend(ctx context.Context, ask Ask, id string, numbers []uint64)
 				numbers = append(numbers, o.Number)
 			}
 		}
+		left := map[uint64]bool{} // whether it is to be sent again, by number
+		for _, list := range [][]*Owed{s.dead, s.done} {
+			for _, o := range list {
+				left[o.Number] = true
+			}
+		}
 		for _, number := range numbers {
-			if !slices.ContainsFunc(s.dead, func(o *Owed) bool { return o.Number == number }) && !slices.ContainsFunc(s.done, func(o *Owed) bool { return o.Number == number }) {
+			switch again, is := left[number]; {
+			case is && !again:
+				continue // it is named twice
+			case !is:
 				return berth.Errorf(berth.NotFound, "number", "notice %d of hook %s is no dead letter, and none that was delivered lately", number, id)
 			}
+			left[number] = false
 			n.again = append(n.again, sentAgain{s.ID, number})
 		}
 		if len(n.again) == 0 {

@@ -261,6 +261,10 @@ func TestNoticesThatFailAreTriedAgainInOrder(t *testing.T) {
 			t.Errorf("sent again as %s, want %d", w.post.ids[0], number)
 		}
 		wantCode(t, w.host.Resend(t.Context(), ann, "h", nil), berth.NotFound)
+		if err := w.host.Resend(t.Context(), ann, "h", []uint64{number, number}); err != nil {
+			t.Fatal(err)
+		}
+		w.want("named twice, it is sent once", "h granted a confirmed")
 	})
 }
 

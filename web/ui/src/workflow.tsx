@@ -15,7 +15,7 @@ const w = words.workflow;
 
 /** usual are the planners that are compared; the others are variants of them. */
 const usual = ['bd-all', 'bd-half', 'bd-cpa', 'bd-cpar', 'bd-thrift', 'dl-bd-cpar', 'dl-rc-cpar', 'dl-thrift-lambda'];
-const forDeadlines = ['dl-bd-all', 'dl-bd-cpa', 'dl-bd-cpar', 'dl-rc-cpa', 'dl-rc-cpar', 'dl-rc-cpar-lambda', 'dl-rcbd-cpar-lambda', 'dl-thrift-lambda'];
+const forDeadlines = ['dl-bd-all', 'dl-bd-cpa', 'dl-bd-cpar', 'dl-rc-cpa', 'dl-rc-cpar', 'dl-rc-cpar-lambda', 'dl-rcbd-cpar-lambda', 'dl-thrift-lambda', 'dl-portfolio'];
 const apart = 60; // more dots than that are drawn together
 
 /** example is a workflow of a few steps, to see what the page does. */
