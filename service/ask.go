@@ -596,7 +596,7 @@ const maxPage = 1000
 
 // List returns the reservations that a principal may see and that the filter
 // chooses, by id, and how many it looked at. Cost: O(reservations behind f.After
-// until the page is full), beside the loop.
+// until the page is full), beside the loop; only those of one user if the filter or the principal has no others.
 func (h *Host) List(ctx context.Context, by Principal, f Filter) (list []Reservation, looked int, err error) {
 	limit := f.Limit
 	if limit <= 0 || limit > maxPage {
@@ -606,8 +606,12 @@ func (h *Host) List(ctx context.Context, by Principal, f Filter) (list []Reserva
 	if err != nil {
 		return nil, 0, err
 	}
+	user := f.User
+	if user == "" {
+		user = by.only()
+	}
 	var chosen []*card
-	m.cards.Ascend(&card{id: f.After}, func(k *card) bool {
+	m.each(user, f.After, func(k *card) bool {
 		looked++
 		if k.id > f.After && k.seenBy(by) && !h.shadowed(k.request) && f.chooses(k) {
 			chosen = append(chosen, k)

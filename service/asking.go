@@ -96,7 +96,7 @@ func (h *Host) askAgain(k *card) bool { return k.asking && h.question(k.id) != n
 // askAfterRestart has all promises asked about that were being asked about when the service
 // stopped: no caller was told of them. It is called before the loop runs.
 func (h *Host) askAfterRestart() {
-	var asking []*card
+	var asking, changed []*card
 	h.core.cards.Scan(func(k *card) bool {
 		if k.asking && k.end == "" && k.promise != nil {
 			asking = append(asking, k)
@@ -109,6 +109,7 @@ func (h *Host) askAfterRestart() {
 			own := *k // others may look at it
 			own.asking = false
 			h.core.cards.Set(&own)
+			changed = append(changed, &own)
 			h.core.asked, h.core.last = "", nil
 			continue
 		}
@@ -117,7 +118,7 @@ func (h *Host) askAfterRestart() {
 			at.poke()
 		}
 	}
-	h.display.beginAgain(h.core)
+	h.display.beginAgain(h.core, changed)
 }
 
 // ask notes which promises their sites are asked about from now on, and has them asked. The ids

@@ -46,7 +46,7 @@ func (h *Host) Find(ctx context.Context, by Principal, word string) (r Reservati
 	}
 	var found choice[*card]
 	upper := strings.ToUpper(word)
-	m.cards.Scan(func(k *card) bool {
+	m.each(by.only(), "", func(k *card) bool {
 		looked++
 		if how := fitOf(k.id, k.request, by, word, upper); how != noFit && k.seenBy(by) && !h.shadowed(k.request) {
 			state := k.state()

@@ -1,6 +1,10 @@
 package service_test
 
 import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +62,98 @@ func TestANameOutlivesTheService(t *testing.T) {
 	list, _, err := h.List(t.Context(), ann.By, service.Filter{Name: "weekly-run"})
 	if err != nil || len(list) != 1 || list[0].ID != id {
 		t.Errorf("%+v %v", list, err)
+	}
+}
+
+// A list of one user looks at no one else's, however many others have, and has what the list of all has of them: while requests are
+// made, changed, given up and forgotten, and after a restart.
+func TestAListLooksAtItsUsersAlone(t *testing.T) {
+	dir, c, random := t.TempDir(), &clock{}, rand.New(rand.NewPCG(5, 7))
+	c.seconds.Store(1000)
+	open := func() (h *service.Host, end func()) {
+		store, err := sqlite.Open(dir, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err = service.Open(t.Context(), service.Options{Config: onePool(4), Journal: store, Version: "test", Clock: c.now, SnapshotEvery: 7, Keep: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h, func() {
+			if err := errors.Join(h.Close(), store.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	h, end := open()
+	defer func() { end() }()
+	users := []service.Ask{ann, bob, {By: service.Principal{User: "annabel", Role: service.User}}, {By: service.Principal{User: "vera", Role: service.Viewer}}}
+	var ids [3][]string
+	forgotten := 0
+	for n := range 200 {
+		who := random.IntN(3)
+		switch k := len(ids[who]); {
+		case k == 0 || random.IntN(2) == 0:
+			ids[who] = append(ids[who], submit(t, h, users[who], called("", "", berth.Time(2000+random.IntN(200_000)))).Reservation.ID)
+		case random.IntN(3) == 0:
+			if r, err := h.Get(t.Context(), users[who].By, ids[who][k-1]); err == nil && !r.State.Over() {
+				r.Request.Name = fmt.Sprint("n", n)
+				if _, err := h.Modify(t.Context(), users[who], r.ID, r.Request); err != nil {
+					t.Fatal(err)
+				}
+			}
+		default:
+			at := random.IntN(k)
+			if _, err := h.Release(t.Context(), users[who], ids[who][at]); err != nil {
+				t.Fatal(err)
+			}
+			ids[who] = slices.Delete(ids[who], at, at+1)
+		}
+		if n%50 == 49 {
+			end()
+			h, end = open()
+		}
+		all, looked, err := h.List(t.Context(), root.By, service.Filter{})
+		if err != nil || looked != len(all) {
+			t.Fatal(len(all), looked, err)
+		}
+		forgotten = max(forgotten, n-len(all))
+		for _, u := range users {
+			of := func(r service.Reservation) string { return fmt.Sprint(r.ID, r.State, r.Version, r.Request.Name) }
+			var want, got, chosen []string
+			for _, r := range all {
+				if r.Request.User == u.By.User {
+					want = append(want, of(r))
+				}
+			}
+			list, looked, err := h.List(t.Context(), u.By, service.Filter{})
+			for _, r := range list {
+				got = append(got, of(r))
+			}
+			if err != nil || looked != len(want) || !slices.Equal(got, want) {
+				t.Fatalf("%d, %s: looked at %d, %q, want %q (%v)", n, u.By.User, looked, got, want, err)
+			}
+			list, looked, err = h.List(t.Context(), root.By, service.Filter{User: u.By.User})
+			for _, r := range list {
+				chosen = append(chosen, of(r))
+			}
+			if err != nil || looked != len(want) || !slices.Equal(chosen, want) {
+				t.Fatalf("%d, chosen for an operator, %s: looked at %d, %q, want %q (%v)", n, u.By.User, looked, chosen, want, err)
+			}
+			if len(want) > 2 {
+				behind, _, err := h.List(t.Context(), u.By, service.Filter{After: list[0].ID, Limit: 1})
+				if err != nil || len(behind) != 1 || of(behind[0]) != want[1] {
+					t.Fatalf("behind %s: %v %v", list[0].ID, behind, err)
+				}
+			}
+			_, looked, err = h.Find(t.Context(), u.By, "no-such-name")
+			if wantCode(t, err, berth.NotFound); looked != len(want) {
+				t.Fatalf("looked for a name at %d of %d", looked, len(want))
+			}
+		}
+	}
+	if forgotten < 20 {
+		t.Errorf("only %d were forgotten", forgotten)
 	}
 }
 

@@ -3,6 +3,7 @@ package service
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -16,6 +17,7 @@ import (
 // written any more, so that everybody may look at it beside the loop.
 type model struct {
 	cards   *btree.BTreeG[*card]       // by id
+	owned   *btree.BTreeG[*card]       // the same by user, then by id
 	flows   *btree.BTreeG[*flowCard]   // by id
 	series  *btree.BTreeG[*seriesCard] // by id
 	config  *engine.Config
@@ -55,6 +57,7 @@ type display struct {
 	mu   sync.Mutex
 	now  model
 	hint btree.PathHint // where the last card was: new ones come behind it
+	ours btree.PathHint // where it was among its user's
 	lent bool           // the generations are those of a copy too
 
 	feeds feedRecords
@@ -64,15 +67,48 @@ type display struct {
 // its records change from then on.
 func (d *display) begin(c *Core) {
 	c.shows, c.hooks.shows = true, true
-	d.now = model{cards: c.cards.Copy(), flows: c.shownFlows(), series: c.shownSeries(), config: c.shownConfig(), outages: c.shownOutages(), notes: c.notes.lend(), number: c.position.Number, base: c.position.Number, diary: c.diarist.diary}
+	d.now = model{cards: c.cards.Copy(), owned: byUser(c.cards), flows: c.shownFlows(), series: c.shownSeries(), config: c.shownConfig(), outages: c.shownOutages(), notes: c.notes.lend(), number: c.position.Number, base: c.position.Number, diary: c.diarist.diary}
 }
 
-// beginAgain takes in what has changed in cards since begin without a record.
-func (d *display) beginAgain(c *Core) {
+// byUser returns cards by user, then by id. Cost: O(n).
+func byUser(cards *btree.BTreeG[*card]) *btree.BTreeG[*card] {
+	owned := btree.NewBTreeGOptions(func(a, b *card) bool {
+		if c := strings.Compare(a.request.User, b.request.User); c != 0 {
+			return c < 0
+		}
+		return a.id < b.id
+	}, btree.Options{NoLocks: true})
+	of := map[string][]*card{}
+	cards.Scan(func(k *card) bool {
+		of[k.request.User] = append(of[k.request.User], k)
+		return true
+	})
+	for _, user := range slices.Sorted(maps.Keys(of)) {
+		for _, k := range of[user] {
+			owned.Load(k)
+		}
+	}
+	return owned
+}
+
+// each calls what looks at cards behind an id, by id, until it has enough: at all of them, or only at those of a user.
+func (m *model) each(user, after string, look func(*card) bool) {
+	if user == "" {
+		m.cards.Ascend(&card{id: after}, look)
+		return
+	}
+	m.owned.Ascend(&card{id: after, request: &berth.Request{User: user}}, func(k *card) bool { return k.request.User == user && look(k) })
+}
+
+// beginAgain takes in cards that have changed since begin without a record.
+func (d *display) beginAgain(c *Core, changed []*card) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.given.Store(nil)
 	d.now.cards = c.cards.Copy()
+	for _, k := range changed {
+		d.now.owned.Set(k)
+	}
 	d.feeds = feedRecords{base: d.feeds.base, anew: d.feeds.anew + 1}
 }
 
@@ -88,6 +124,12 @@ func (d *display) show(s *shown) {
 			was, _ = m.cards.DeleteHint(k, &d.hint)
 		} else {
 			was, _ = m.cards.SetHint(k, &d.hint)
+		}
+		if was != nil && (k.request == nil || k.request.User != was.request.User) {
+			m.owned.DeleteHint(was, &d.ours)
+		}
+		if k.request != nil {
+			m.owned.SetHint(k, &d.ours)
 		}
 		d.feeds.wrote(was, s.number)
 		d.feeds.wrote(k, s.number)
@@ -144,7 +186,7 @@ func (d *display) look() *model {
 		return m
 	}
 	m := d.now
-	m.cards, m.flows, m.series, d.lent = m.cards.Copy(), m.flows.Copy(), m.series.Copy(), true
+	m.cards, m.owned, m.flows, m.series, d.lent = m.cards.Copy(), m.owned.Copy(), m.flows.Copy(), m.series.Copy(), true
 	d.given.Store(&m)
 	return &m
 }

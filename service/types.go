@@ -40,6 +40,14 @@ func (p Principal) Owns(user string) bool {
 	return p.Role == Operator || p.Role == User && p.User == user
 }
 
+// only returns the one user whose reservations the principal may see at most; empty if it may see those of all.
+func (p Principal) only() string {
+	if p.Role == Operator {
+		return ""
+	}
+	return p.User
+}
+
 // State is where a reservation is in its life: a state of the engine, or how it
 // ended.
 type State string

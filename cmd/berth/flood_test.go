@@ -40,8 +40,7 @@ func (q *quiet) at(percent int) time.Duration {
 	return q.took[min(len(q.took)-1, len(q.took)*percent/100)]
 }
 
-// quietUsers ask for little, in turn: a list of theirs looks at everybody's reservations,
-// which counts.
+// quietUsers ask for little, in turn.
 var quietUsers = []string{"bob", "carol", "dave", "erin"}
 
 // starts hears of reservations that start, and by how much later than promised.
