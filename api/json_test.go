@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -62,6 +63,21 @@ func FuzzBody(f *testing.F) {
 			t.Fatalf("%s became %+v", data, r)
 		}
 	})
+}
+
+// A long value is told by its beginning, which never ends within a letter.
+func TestLongValuesAreToldByTheirBeginning(t *testing.T) {
+	for text, want := range map[string]string{
+		`"` + strings.Repeat("ä", 29) + `"`: `"` + strings.Repeat("ä", 29) + `"`,
+		`"` + strings.Repeat("ä", 30) + `"`: `"` + strings.Repeat("ä", 29) + "…",
+		strings.Repeat("1", 60):             strings.Repeat("1", 60),
+		strings.Repeat("1", 61):             strings.Repeat("1", 60) + "…",
+		`"7` + strings.Repeat("🔥", 20):      `"7` + strings.Repeat("🔥", 14) + "…",
+	} {
+		if got := value(text).short(); got != want {
+			t.Errorf("%s is told as %q, want %q", text, got, want)
+		}
+	}
 }
 
 func sameItems(t *testing.T, v value) {
