@@ -3,6 +3,9 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +66,40 @@ func FuzzBody(f *testing.F) {
 			t.Fatalf("%s became %+v", data, r)
 		}
 	})
+}
+
+// Only who is no one is denied: an OpenID provider that does not answer denies nobody a role.
+func TestWhatDenies(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{{nil, true}, {berth.Errorf(berth.Denied, "user", "no one"), true}, {berth.Errorf(berth.Unavailable, "", "gone"), false}, {io.EOF, false}} {
+		if got := denied(c.err); got != c.want {
+			t.Errorf("%v: %t, want %t", c.err, got, c.want)
+		}
+	}
+}
+
+// A picture that has pages more or fewer than before differs in what is on these.
+func TestPicturesOfDifferentLengthDiffer(t *testing.T) {
+	bar := func(first berth.PE) []service.Bar {
+		return []service.Bar{{Start: 0, End: 600, First: first, PEs: 1, Class: 1}}
+	}
+	v := canvas{step: 60, upside: math.MaxUint64/60 + 1, width: 10, hi: 4, group: 1, height: 4}
+	for _, c := range []struct {
+		a, b [][]service.Bar
+		want []bool
+	}{
+		{[][]service.Bar{bar(0)}, [][]service.Bar{bar(0), bar(2)}, []bool{false, false, true, false}},
+		{[][]service.Bar{bar(0), bar(3)}, [][]service.Bar{bar(0)}, []bool{false, false, false, true}},
+		{nil, [][]service.Bar{bar(1)}, []bool{false, true, false, false}},
+		{[][]service.Bar{bar(1)}, [][]service.Bar{bar(2)}, []bool{false, true, true, false}},
+	} {
+		wanted := make([]bool, 4)
+		if v.differ(c.a, c.b, wanted); !slices.Equal(wanted, c.want) {
+			t.Errorf("%v to %v: groups %v, want %v", c.a, c.b, wanted, c.want)
+		}
+	}
 }
 
 // A long value is told by its beginning, which never ends within a letter.

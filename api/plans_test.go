@@ -40,6 +40,27 @@ func plansOf(t *testing.T, a *answer) []form.PlanLine {
 	return lines
 }
 
+// What plans cost goes with their deadlines: each plan of 400 tasks is one call more.
+func TestPlansCountByTheirDeadlines(t *testing.T) {
+	var tasks []string
+	for i := range 400 {
+		tasks = append(tasks, fmt.Sprintf(`{"id":"t%d","runtimeInSeconds":60,"parents":[]}`, i))
+	}
+	body := fmt.Sprintf(`{"workflow":{"name":"wide","schemaVersion":"1.4","workflow":{"tasks":[%s]}},"planners":["dl-bd-cpa"],"deadlines":[%%s]}`, strings.Join(tasks, ","))
+	const deadline = `"2026-11-23T12:00:00Z"`
+	left := func(deadlines string) (calls int) {
+		w := newWorld(t, api.Options{Limits: rate(1, 6)})
+		plansOf(t, w.do("alice", "POST", "/v1/workflows/plans", fmt.Sprintf(body, deadlines)))
+		for w.do("alice", "GET", "/v1/me", "").Code == 200 {
+			calls++
+		}
+		return calls
+	}
+	if one, three := left(deadline), left(deadline+","+deadline+","+deadline); one != 3 || three != 1 {
+		t.Errorf("%d calls are left after plans for one deadline, %d for three; want 3 and 1 of 6, the call and its 20 kB being two", one, three)
+	}
+}
+
 // Plans keep clear of what others hold, and nothing is booked.
 func TestPlansOfAWorkflow(t *testing.T) {
 	w := newWorld(t, api.Options{})

@@ -385,6 +385,14 @@ func TestOnlyTheVersionThatWasSeenIsChanged(t *testing.T) {
 	if got := into[form.Answer](t, b, 200); got.Reservation.NPE != 32 || b.Header().Get("ETag") != `"2"` {
 		t.Errorf("%+v %v", got.Reservation, b.Header())
 	}
+	var described struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct{ Name string }
+		}
+	}
+	if err := json.Unmarshal([]byte(w.do("alice", "GET", "/openapi.json", "").text), &described); err != nil {
+		t.Fatal(err)
+	}
 	for _, change := range [][3]string{
 		{"PATCH", "", `{"npe":16}`},
 		{"DELETE", "", ""},
@@ -397,6 +405,9 @@ func TestOnlyTheVersionThatWasSeenIsChanged(t *testing.T) {
 		wantProblem(t, c, 412, "version: 1; it is 2 by now")
 		if c.Header().Get("ETag") != "" {
 			t.Error("a problem has an ETag")
+		}
+		if !slices.ContainsFunc(described.Paths["/v1/reservations/{id}"+change[1]][strings.ToLower(change[0])].Parameters, func(p struct{ Name string }) bool { return p.Name == "If-Match" }) {
+			t.Errorf("If-Match is not described: %s %s", change[0], change[1])
 		}
 	}
 	for _, bad := range []string{"1", `W/"1"`, `"x"`, `"1", "2"`, `"0"`, `""`} {
