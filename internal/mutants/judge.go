@@ -110,13 +110,22 @@ func (j *judge) of(folder string) *original {
 // mutant, write down no failures and look for no smaller ones.
 var drawing = []string{"-rapid.seed=1", "-rapid.nofailfile", "-rapid.shrinktime=1ms"}
 
+// folder makes a folder for what belongs together. Processes of other users, as those of a database, may pass through it.
+func (j *judge) folder(pattern string) (string, error) {
+	dir, err := os.MkdirTemp(j.temp, pattern)
+	if err != nil {
+		return "", err
+	}
+	return dir, errors.Join(os.Chmod(j.temp, 0o711), os.Chmod(dir, 0o711))
+}
+
 // measure compiles tests as they are and finds out what each reaches; all must pass.
 func (j *judge) measure(ctx context.Context, t tests) (*original, error) {
 	o := j.of(t.folder)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.binary == "" {
-		dir, err := os.MkdirTemp(j.temp, "original-")
+		dir, err := j.folder("original-")
 		if err != nil {
 			return nil, err
 		}
@@ -249,7 +258,7 @@ func (j *judge) output(ctx context.Context, binary, folder, temp string, args []
 func (j *judge) verdict(ctx context.Context, m *Mutant, by []tests) (v Verdict, err error) {
 	began := time.Now()
 	defer func() { v.Took = time.Since(began) }()
-	dir, err := os.MkdirTemp(j.temp, "mutant-")
+	dir, err := j.folder("mutant-")
 	if err != nil {
 		return v, err
 	}

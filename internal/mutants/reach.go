@@ -303,23 +303,18 @@ func (j *judge) names(ctx context.Context, o *original, folder string) ([]string
 
 // alone runs one test by the counting binary, and returns the profile of what it reaches.
 func (j *judge) alone(ctx context.Context, binary, folder, name string, args []string) (t reaching, profile []byte, err error) {
-	dir, err := os.MkdirTemp(j.temp, "alone-")
+	dir, err := j.folder("alone-")
 	if err != nil {
 		return t, nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what is left goes with j.temp
 	reached, processes := filepath.Join(dir, "reached"), filepath.Join(dir, "processes")
-	// Processes of other users leave something there too.
-	for _, folder := range []string{j.temp, dir} {
-		if err := os.Chmod(folder, 0o711); err != nil {
-			return t, nil, err
-		}
-	}
 	for _, folder := range []string{reached, processes, filepath.Join(dir, "temp")} {
-		if err := os.Mkdir(folder, 0o700); err != nil {
+		if err := os.Mkdir(folder, 0o711); err != nil {
 			return t, nil, err
 		}
 	}
+	// Processes of other users leave something there too.
 	for _, folder := range []string{reached, processes} {
 		if err := os.Chmod(folder, 0o777); err != nil {
 			return t, nil, err
