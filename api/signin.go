@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -245,7 +246,10 @@ func (c *call) explained(err error, page string) error {
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	// The colours of the theme, named: else who checks contrasts takes a dark page for white.
+	const style = "html{background:Canvas;color:CanvasText}"
+	sum := sha256.Sum256([]byte(style))
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "no-referrer")
 	detail, advice := p.Detail, ""
 	if coded, is := errors.AsType[*berth.Error](err); is {
@@ -263,8 +267,8 @@ func (c *call) explained(err error, page string) error {
 	}
 	c.w.WriteHeader(p.Status)
 	_, _ = fmt.Fprintf(c.w, `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Not logged in</title></head>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Not logged in</title><style>%s</style></head>
 <body><main><h1>Not logged in</h1><p>%s.</p>%s<p><a href="%s/">To the pages, where a token logs you in too</a></p></main></body></html>
-`, html.EscapeString(strings.TrimSuffix(detail, ".")), advice, html.EscapeString(c.door.prefix)) // who has gone need not be told
+`, style, html.EscapeString(strings.TrimSuffix(detail, ".")), advice, html.EscapeString(c.door.prefix)) // who has gone need not be told
 	return nil
 }

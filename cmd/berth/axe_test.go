@@ -91,7 +91,7 @@ func (x *examiner) examine(p *browser.Page, state string) {
 		x.seen++
 		p.Dark(look.theme == "dark")
 		p.Wait(`(document.documentElement.dataset.mantineColorScheme ?? '` + look.theme + `') === '` + look.theme + `'`) // pages of the server have no scripts
-		if p.Eval(`Boolean(window.axe)`) != true { // a page that was not left has it
+		if p.Eval(`Boolean(window.axe)`) != true {                                                                       // a page that was not left has it
 			p.Eval(x.source + `; 0`)
 		}
 		// What is as it should be is not reported, so axe need not find a selector for each such element.
