@@ -68,7 +68,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// Only who is no one is denied: an OpenID provider that does not answer denies nobody a role.
+// A role is denied to unknown users only. A provider that does not answer has denied nothing.
 func TestWhatDenies(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -163,7 +163,7 @@ func TestReportAgreesWithTheAccountingOfSlurm(t *testing.T) {
 	})
 	// Each difference has a reason that is known, and what the report adds up is what the histories have.
 	want, counted, taken := map[string]int64{}, map[string]int64{}, map[int]bool{}
-	nameless := map[string][]int64{} // of want what each run has that no longer knows its reservation
+	nameless := map[string][]int64{} // of want what each run has that was killed and no longer knows its reservation
 	for _, id := range ids {
 		promise := site.NamesAt("lab").Promise(id)
 		owner := owners[promise]
@@ -181,7 +181,7 @@ func TestReportAgreesWithTheAccountingOfSlurm(t *testing.T) {
 		if n := sacct.Total(theirs); n > 0 {
 			want[owner] += n
 			for _, r := range theirs {
-				if r.Reservation == "" {
+				if r.Reservation == "" && strings.HasPrefix(r.State, "CANCELLED") {
 					nameless[owner] = append(nameless[owner], sacct.Total([]sacct.Run{r}))
 				}
 			}
@@ -226,7 +226,7 @@ func TestReportAgreesWithTheAccountingOfSlurm(t *testing.T) {
 		t.Log("sreport rounds to hours and does not count this one before its second half; it is not compared:", out)
 		return
 	}
-	// Each job has one CPU of one node. Slurm may forget where one ran whose reservation went while it was ending: sreport has it or not.
+	// Each job has one CPU of one node. Slurm may forget where one ran that was killed because its reservation went: sreport has it or not.
 	for owner, n := range want {
 		may := map[int64]bool{n: true}
 		for _, without := range nameless[owner] {

@@ -365,19 +365,15 @@ func (p *Page) Eval(expression string) any {
 	return got.Result.Value
 }
 
-// Wait waits until an expression is true in the page. It looks in each frame at first, then ten times a second, so that
-// one who waits for long does not take the processor from what is waited for.
+// Wait waits until an expression is true in the page, which it looks at in each frame.
 func (p *Page) Wait(expression string) {
 	p.t.Helper()
 	done := p.Eval(fmt.Sprintf(`new Promise((done) => {
 		const until = performance.now() + %d;
-		let looks = 0;
 		const look = () => {
 			let is = false;
 			try { is = Boolean(%s) } catch {}
-			if (is || performance.now() > until) done(is);
-			else if (++looks < 30) requestAnimationFrame(look);
-			else setTimeout(look, 100);
+			if (is || performance.now() > until) done(is); else requestAnimationFrame(look);
 		};
 		look();
 	})`, patience.Milliseconds(), expression))
