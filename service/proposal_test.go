@@ -272,7 +272,7 @@ func TestAChangeThatComesInDuringARound(t *testing.T) {
 			t.Fatal("the round is over")
 		}
 		c := w.changes(func() (service.Answer, error) { return w.toNow("a", 2, 600, 3600) })
-		w.pass(8) // in the middle of the next round
+		w.pass(11) // in the middle of the next round: the first began when b was promised or, if that was before its nodes had names, 3 s later
 		if asked := strings.Join(w.sites["west"].asked, ";"); c.over.Load() || !strings.Contains(asked, "change ") {
 			t.Fatalf("the site was asked %q; answered is %+v, %v", asked, c.answer, c.err)
 		}
