@@ -134,7 +134,7 @@ func TestRestart(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 40 {
 		wg.Go(func() {
-			start := berth.Time(1000 + i*10)
+			start := berth.Time(1001 + i*10) // none has begun
 			if _, err := h.Submit(t.Context(), ann, berth.Rigid(fmt.Sprintf("r%02d", i), 0, start, start+20, 5, 10)); err != nil {
 				t.Error(err)
 			}
