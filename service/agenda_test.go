@@ -10,13 +10,12 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
-	"github.com/berth-hpc/berth/journal"
 )
 
 // Whatever has come in: what an agenda finds is what looking at all that is remembered finds,
 // whether it has followed every record, missed some or is new.
 func TestAnAgendaFindsWhatIsThere(t *testing.T) {
-	followed, anew := 0, 0
+	followed, anew, forgot := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		config := someConfig(t)
 		core, err := newCore(config, "v1", rapid.SampledFrom([]int{3, 1000}).Draw(t, "keep"))
@@ -44,10 +43,13 @@ func TestAnAgendaFindsWhatIsThere(t *testing.T) {
 				from := now + berth.Time(rapid.IntRange(1, 20).Draw(t, "announced"))
 				event = engine.Down(berth.Outage{Name: fmt.Sprint("outage", from), Resource: event.Resource, PEs: event.PEs, From: from, Until: from + 10})
 			}
-			var rec *journal.Record
-			if rec, _, _ = core.Step(now, &event, Key{}); rec != nil {
+			over := len(core.over)
+			if rec, _, _ := core.Step(now, &event, Key{}); rec != nil {
 				s := core.takeShown()
 				d.show(&s)
+			}
+			if len(core.over) < over && core.diarist.kept {
+				forgot++
 			}
 			if rapid.Bool().Draw(t, "not looked") {
 				continue
@@ -80,7 +82,7 @@ func TestAnAgendaFindsWhatIsThere(t *testing.T) {
 			}
 		}
 	})
-	if followed == 0 || anew == 0 {
-		t.Errorf("the agenda followed %d times and was made anew %d times", followed, anew)
+	if followed == 0 || anew == 0 || forgot == 0 {
+		t.Errorf("the agenda followed %d times and was made anew %d times; %d records forgot something", followed, anew, forgot)
 	}
 }

@@ -57,7 +57,7 @@ func (h *Host) SubmitArray(ctx context.Context, ask Ask, r berth.Request, parts 
 		id, offered := strings.TrimSuffix(h.idUnder(ask.asked(), r.ID), partSuffix(0)), false
 		var from func(i int)
 		from = func(i int) {
-			until, end := time.Now().Add(slice/4), i+h.gathered.piece()
+			until, end := time.Now().Add(slice/4), i+h.gathered.piece(weigh(&r))
 			for ; i < parts; i++ {
 				if i == end || !time.Now().Before(until) {
 					// Others are served in between, whose answers would wait behind all that

@@ -315,7 +315,7 @@ func (h *Host) submit(a asked, r *berth.Request, w waiting) error {
 		}
 		h.whenDurable(func(failed error) { w.answer(nil, cmp.Or(failed, err)) })
 	} else if h.isDue() {
-		h.gathered.requests++
+		h.gathered.add(r)
 	}
 	return err
 }

@@ -83,7 +83,7 @@ type Core struct {
 	// apart says that records are sealed elsewhere: then the position has no hash, and later writes what
 	// the last record says, if that is much.
 	apart bool
-	later func(*journal.Record)
+	later *laterRecord
 
 	diarist diarist // of what is drawn
 
@@ -215,8 +215,8 @@ func (c *Core) seal(s *step, a *asked) *journal.Record {
 		return nil
 	}
 	rec := &journal.Record{At: s.now, Version: c.version}
-	if c.apart && len(s.changes) > mostKept {
-		c.later = laterPayloads(s, a)
+	if size := s.size(); c.apart && size > mostWritten {
+		c.later = &laterRecord{laterPayloads(s, a), size}
 	} else {
 		c.payloads(rec, s, a)
 	}
@@ -235,6 +235,19 @@ func (c *Core) place(rec *journal.Record) {
 		return
 	}
 	c.position = c.sealer.Seal(rec, c.position)
+}
+
+// mostWritten is how large a record may be, in bytes, that is written in the loop: to write a large one takes longer than to decide about it.
+const mostWritten = 150 << 10
+
+// size returns about how many bytes the record of a step takes.
+func (s *step) size() int {
+	const each = 150 // of a change
+	size := each * len(s.changes)
+	if s.event != nil && s.event.Request != nil {
+		size += int(requestCost(s.event.Request))
+	}
+	return size
 }
 
 // payloads writes what a record says, in one piece of memory.
@@ -428,6 +441,9 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 			k.until = max(k.until, c.endedAt(k, at))
 		}
 		c.diarist.note(number, was, k.ink())
+		if len(c.over) > c.keep+c.keep/8 || c.overCost > maxOver {
+			c.forget(number)
+		}
 		if told && k.promise != nil {
 			c.touched(k.promise.Allotments, now)
 		}
@@ -548,7 +564,7 @@ func (c *Core) promise(id string, changes []change.Change) *berth.Reservation {
 	return &r
 }
 
-// finish notes how a request ended, and forgets the oldest that are over.
+// finish notes how a request ended.
 func (c *Core) finish(k *card, end State) {
 	if k.end != "" {
 		k.end = end // co-allocated parts end one by one
@@ -560,9 +576,6 @@ func (c *Core) finish(k *card, end State) {
 	}
 	c.over = append(c.over, k.id)
 	c.overCost += k.cost()
-	if len(c.over) > c.keep+c.keep/8 || c.overCost > maxOver {
-		c.forget()
-	}
 }
 
 // endedAt returns when what a card is about ended, if it was noticed at a time: a watched job

@@ -32,10 +32,14 @@ const maxDiary = 16_384
 // looking at all cards again. It is kept while pictures are read. Entries are only
 // appended, so that models share them.
 type diary struct {
-	kept    bool
-	from    uint64 // it has all changes behind this record
-	entries []redrawn
+	kept      bool
+	from      uint64 // it has all changes behind this record
+	entries   []redrawn
+	forgotten int64 // bytes of the cards that were forgotten since it began, which entries may keep
 }
+
+// maxForgotten bounds what entries keep of cards that are forgotten.
+const maxForgotten = 32 << 20
 
 // since returns what changed behind one record up to another one; false if the diary does
 // not have all of it.
@@ -85,6 +89,18 @@ func (d *diarist) note(number uint64, was, became ink) {
 		}
 	}
 	d.entries = append(d.entries, redrawn{number, was, became})
+}
+
+// forgot notes that a card is forgotten. The diary ends where it would keep too much of such cards.
+func (d *diarist) forgot(number uint64, k *card) {
+	if !d.kept || k.promise == nil {
+		return
+	}
+	if d.forgotten += k.cost(); d.forgotten > maxForgotten {
+		d.stop()
+		return
+	}
+	d.note(number, k.ink(), ink{})
 }
 
 // begin has the diary begin in front of a record if it is wanted.

@@ -63,3 +63,36 @@ func TestDiary(t *testing.T) {
 		t.Errorf("no reader came for long, and the diary has %d entries", len(d.entries))
 	}
 }
+
+// What is forgotten is a change like others, until the diary would keep more of it than it may.
+func TestDiaryKeepsLittleOfWhatIsForgotten(t *testing.T) {
+	var read readers
+	read.wanted.Store(true)
+	d := diarist{read: &read}
+	request := berth.Rigid("a", 0, 0, 10, 1, 10)
+	request.Parts[0].Eligible = everySecond(100_000)
+	k := &card{id: "a", request: &request, promise: &berth.Reservation{Request: &request}}
+	small := *k
+	small.request = new(berth.Rigid("b", 0, 0, 10, 1, 10))
+	refused := *k
+	refused.promise = nil
+	d.begin(1)
+	for range 1000 {
+		d.forgot(1, &small)
+		d.forgot(1, &refused) // it is in no entry
+	}
+	if !d.kept || len(d.entries) != 1000 || d.entries[0].became.promise != nil || d.entries[0].was.promise != k.promise {
+		t.Fatalf("it is kept: %t, with %d entries", d.kept, len(d.entries))
+	}
+	n := 1
+	for d.forgot(2, k); d.kept; n++ {
+		d.forgot(2, k)
+	}
+	if n < 10 || int64(n)*k.cost() > 2*maxForgotten || len(d.entries) != 0 {
+		t.Errorf("it ended after %d that take %d bytes each", n, k.cost())
+	}
+	d.begin(3)
+	if d.forgot(3, k); !d.kept {
+		t.Error("begun again, it remembers how much it had kept")
+	}
+}

@@ -1,13 +1,34 @@
 package service
 
-import "time"
+import (
+	"time"
 
-// gathered is how many requests wait to be decided together, as soon as the engine is
-// woken, and how long that takes. No more is gathered than can be decided in half a slice:
+	"github.com/berth-hpc/berth"
+)
+
+// gathered is how much waits to be decided together, as soon as the engine is
+// woken, and how long that takes. No more is gathered than can be decided in a quarter of a slice:
 // the next caller waits for all of it. The zero value has nothing, and knows nothing.
 type gathered struct {
-	requests int
-	pace     time.Duration // of one request, lately
+	weight int
+	pace   time.Duration // of one request of a part, lately
+}
+
+// A request weighs as much as looks for a place: one of a part and a variant is as good as twelve more looks, or as so many runs of
+// sets that are read. As measured beside 20,000 live reservations, within a factor of two.
+const (
+	weightOfRequest = 12
+	runsPerWeight   = 100
+)
+
+// weigh returns what a request weighs.
+func weigh(r *berth.Request) int {
+	looks, runs := 0, 0
+	for i := range r.Parts {
+		looks += len(r.Parts[i].Variants)
+		runs += len(r.Parts[i].Eligible.Runs())
+	}
+	return weightOfRequest + looks + runs/runsPerWeight
 }
 
 // settling is after how many requests their pace counts as much as the one before: one
@@ -15,21 +36,31 @@ type gathered struct {
 const settling = 32
 
 // full reports whether it is time to decide.
-func (g *gathered) full() bool { return time.Duration(g.requests)*g.pace > slice/2 }
+func (g *gathered) full() bool { return g.takes(g.weight) > slice/4 }
 
-// piece returns how many parts of an array can be decided in a quarter of a slice, at least
+// takes returns how long deciding what weighs so much takes.
+func (g *gathered) takes(weight int) time.Duration {
+	return time.Duration(weight) * g.pace / weightOfRequest
+}
+
+// piece returns how many parts of an array that weigh so much each can be decided in a quarter of a slice, at least
 // one and at most arrayPiece.
-func (g *gathered) piece() int {
-	if g.pace == 0 {
+func (g *gathered) piece(weight int) int {
+	each := g.takes(weight)
+	if each == 0 {
 		return arrayPiece
 	}
-	return max(1, int(min(slice/4/g.pace, arrayPiece)))
+	return max(1, int(min(slice/4/each, arrayPiece)))
 }
+
+// add notes a request that waits.
+func (g *gathered) add(r *berth.Request) { g.weight += weigh(r) }
 
 // decided notes that deciding all of them has taken so long.
 func (g *gathered) decided(took time.Duration) {
-	if g.requests > 0 {
-		g.pace = (settling*g.pace + took) / time.Duration(settling+g.requests)
-		g.requests = 0
+	if g.weight > 0 {
+		was := settling * weightOfRequest
+		g.pace = (time.Duration(was)*g.pace + took*weightOfRequest) / time.Duration(was+g.weight)
+		g.weight = 0
 	}
 }

@@ -516,9 +516,6 @@ type consequences struct {
 	decided []decision
 }
 
-// laterBytes is about how much of a record that is written later there is for each thing that it tells.
-const laterBytes = 150
-
 // persist hands a record to the writer. Once it is durable those who only look see
 // what it says, and the rest of what follows from it comes about.
 func (h *Host) persist(rec *journal.Record, follows consequences) {
@@ -526,8 +523,8 @@ func (h *Host) persist(rec *journal.Record, follows consequences) {
 	follows.bytes = len(rec.Event) + len(rec.Changes) + len(rec.Effects)
 	if later := h.core.later; later != nil {
 		h.core.later = nil
-		h.sealing.add(rec.Number, later)
-		follows.bytes = laterBytes * len(follows.news)
+		h.sealing.add(rec.Number, later.write)
+		follows.bytes = later.size
 	}
 	h.line.owe(follows.who, follows.bytes)
 	h.handed.Store(rec.Number)

@@ -23,14 +23,14 @@ func requestCost(r *berth.Request) int64 {
 }
 
 // forget forgets the oldest that are over, some more than has to be, so that this is
-// rare.
-func (c *Core) forget() {
+// rare. It is part of what a record has changed.
+func (c *Core) forget(number uint64) {
 	n := 0
 	c.listFresh()
-	c.diarist.stop()
 	for ; n < len(c.over) && (len(c.over)-n > c.keep || c.overCost > maxOver/8*7); n++ {
 		k, _ := c.cards.Delete(&card{id: c.over[n]})
 		c.overCost -= k.cost()
+		c.diarist.forgot(number, k)
 		if c.shows {
 			c.fresh = append(c.fresh, &card{id: k.id})
 		}

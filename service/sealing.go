@@ -49,7 +49,13 @@ func (s *sealing) seal(records []journal.Record) {
 	}
 }
 
-// laterPayloads returns what payloads does for a step of many changes, to be done beside the loop. What
+// laterRecord is what a record says that is written when it is its turn.
+type laterRecord struct {
+	write func(*journal.Record)
+	size  int // about how many bytes
+}
+
+// laterPayloads returns what payloads does for a step with much to write, to be done beside the loop. What
 // changes point to is not written any more, and their list is of this step alone.
 func laterPayloads(s *step, a *asked) func(*journal.Record) {
 	own, by := *s, *a

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
+	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/sqlite"
 )
@@ -29,14 +30,14 @@ func (s *refusing) Append(ctx context.Context, records ...journal.Record) error 
 	return s.Store.Append(ctx, records...)
 }
 
-func sealingHost(t *testing.T, dir string) (*Host, *refusing) {
+func sealingHost(t *testing.T, dir string, binding berth.Binding) (*Host, *refusing) {
 	t.Helper()
 	store, err := sqlite.Open(dir, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	full := &refusing{Store: store}
-	config := engine.Config{Sites: []berth.Site{{Name: "site", Pools: []berth.Pool{{Name: "p", PEs: 64, Binding: berth.Late}}}}}
+	config := engine.Config{Sites: []berth.Site{{Name: "site", Pools: []berth.Pool{{Name: "p", PEs: 64, Binding: binding}}}}}
 	h, err := Open(t.Context(), Options{Config: config, Journal: full, Version: "test", Clock: func() time.Time { return time.Unix(1000, 0) }})
 	if err != nil {
 		t.Fatal(err)
@@ -44,11 +45,105 @@ func sealingHost(t *testing.T, dir string) (*Host, *refusing) {
 	return h, full
 }
 
+// The records of requests with large sets are made beside the loop too: what is promised, changed and refused is the same after a restart, and
+// an owner waits for what is not durable yet.
+func TestARecordOfALargeSetIsMadeBesideTheLoop(t *testing.T) {
+	dir := t.TempDir()
+	h, store := sealingHost(t, dir, berth.Early)
+	with := func(id string, npe berth.Count, runs int) berth.Request {
+		r := berth.Rigid(id, 0, 2000, 100_000, npe, 500)
+		r.Parts[0].Eligible = everySecond(runs)
+		return r
+	}
+	const runs = mostWritten/8 + 1000
+	keyed := as("ann")
+	keyed.Key, keyed.Body = "large", [32]byte{1}
+	var shown []Reservation
+	for _, one := range []struct {
+		ask   Ask
+		r     berth.Request
+		state State
+	}{
+		{keyed, with("promised", 10, runs), Confirmed},
+		{as("ann"), with("refused", 60, runs), Refused}, // of 64 PEs it may have 32
+		{as("ann"), with("changed", 5, 10), Confirmed},
+	} {
+		a, err := h.Submit(t.Context(), one.ask, one.r)
+		if err != nil || a.Reservation.State != one.state {
+			t.Fatalf("%s is %s: %v", one.r.ID, a.Reservation.State, err)
+		}
+		shown = append(shown, a.Reservation)
+	}
+	a, err := h.Modify(t.Context(), as("ann"), "changed", with("changed", 6, runs+1))
+	if err != nil || a.Reservation.Version == shown[2].Version {
+		t.Fatalf("%+v, %v", a.Refusal, err)
+	}
+	shown[2] = a.Reservation
+	again := func(when string) {
+		t.Helper()
+		for i := range shown {
+			is, err := h.Get(t.Context(), as("ann").By, shown[i].ID)
+			if err != nil || is.State != shown[i].State || is.Version != shown[i].Version || !reflect.DeepEqual(is.Request, shown[i].Request) || !reflect.DeepEqual(is.Allotments, shown[i].Allotments) {
+				t.Errorf("%s %s is %s, version %d, want %s, %d: %v", when, shown[i].ID, is.State, is.Version, shown[i].State, shown[i].Version, err)
+			}
+		}
+		if was, err := h.Submit(t.Context(), keyed, with("promised", 10, runs)); err != nil || was.Reservation.ID != "promised" || was.Reservation.State != Confirmed {
+			t.Errorf("%s the key answers %+v, %v", when, was.Reservation.State, err)
+		}
+		if err := h.Check(t.Context()); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+		h.line.mu.Lock()
+		if owed := h.line.owed["ann"]; owed != 0 {
+			t.Errorf("%s ann owes %d bytes, and all is durable", when, owed)
+		}
+		h.line.mu.Unlock()
+	}
+	again("before a restart")
+	if err := errors.Join(h.Close(), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	h, store = sealingHost(t, dir, berth.Early)
+	again("after a restart")
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Verify(t.Context(), store, nil); err != nil {
+		t.Error(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a step has to write decides whether that is done in the loop.
+func TestHowLargeTheRecordOfAStepIs(t *testing.T) {
+	large := berth.Rigid("a", 0, 0, 10, 1, 10)
+	large.Parts[0].Eligible = everySecond(mostWritten / 8)
+	ask, modify, small := engine.Submit(&large), engine.Modify(&large), engine.Submit(new(berth.Rigid("a", 0, 0, 10, 1, 10)))
+	for _, one := range []struct {
+		what  string
+		s     step
+		large bool
+	}{
+		{"nothing", step{}, false},
+		{"a request", step{event: &small}, false},
+		{"a large set", step{event: &ask}, true},
+		{"a change to a large set", step{event: &modify}, true},
+		{"a thousand changes", step{changes: make([]change.Change, 1000)}, false},
+		{"many changes", step{changes: make([]change.Change, 1100)}, true},
+	} {
+		if size := one.s.size(); size > mostWritten != one.large {
+			t.Errorf("%s: %d bytes", one.what, size)
+		}
+	}
+}
+
 // The record of a workflow that is large is made beside the loop, and so is its answer: what is told,
 // what is asked again at once, and what there is after a restart are one, and others go on meanwhile.
 func TestALargeRecordIsMadeBesideTheLoop(t *testing.T) {
 	dir, n := t.TempDir(), 2*mostKept
-	h, store := sealingHost(t, dir)
+	h, store := sealingHost(t, dir, berth.Late)
 	if _, err := h.Submit(t.Context(), as("bob"), berth.Rigid("first", 0, 1000, 1500, 64, 500)); err != nil { // nothing else begins now
 		t.Fatal(err)
 	}
@@ -114,7 +209,7 @@ func TestALargeRecordIsMadeBesideTheLoop(t *testing.T) {
 	if err := errors.Join(h.Close(), store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	h, store = sealingHost(t, dir)
+	h, store = sealingHost(t, dir, berth.Late)
 	if was, err := h.SubmitWorkflow(t.Context(), keyed, abreast("w", n, berth.Forever)); err != nil || !reflect.DeepEqual(was, first.flow) {
 		t.Errorf("after a restart it is answered otherwise: %v", err)
 	}
@@ -129,7 +224,7 @@ func TestALargeRecordIsMadeBesideTheLoop(t *testing.T) {
 // Of a workflow whose record cannot be written nothing is promised, and no one is told that it is.
 func TestALargeRecordThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
-	h, store := sealingHost(t, dir)
+	h, store := sealingHost(t, dir, berth.Late)
 	store.full.Store(true)
 	keyed := as("ann")
 	keyed.Key, keyed.Body = "large", [32]byte{1}
@@ -141,7 +236,7 @@ func TestALargeRecordThatCannotBeWritten(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	h, store = sealingHost(t, dir)
+	h, store = sealingHost(t, dir, berth.Late)
 	if _, err := h.Workflow(t.Context(), keyed.By, "w"); !isCode(err, berth.NotFound) {
 		t.Errorf("it is there: %v", err)
 	}

@@ -16,6 +16,7 @@ package wire
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/berth-hpc/berth"
 )
@@ -356,6 +357,9 @@ func PESet(c *Coder, number byte, v *berth.PESet) {
 	}
 }
 
+// manyRuns is from how many runs on room for a set is made at once.
+const manyRuns = 64
+
 // BarePESet is an element of a list of sets.
 func BarePESet(c *Coder, v *berth.PESet) {
 	runs := v.Runs()
@@ -365,6 +369,9 @@ func BarePESet(c *Coder, v *berth.PESet) {
 	}
 	at := berth.PE(0)
 	if !c.reading {
+		if len(runs) > manyRuns {
+			c.out = slices.Grow(c.out, 3*len(runs))
+		}
 		for _, run := range runs {
 			c.out = binary.AppendUvarint(c.out, uint64(run.Lo-at))
 			c.out = binary.AppendUvarint(c.out, uint64(run.Hi-run.Lo))

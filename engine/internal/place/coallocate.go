@@ -1,8 +1,6 @@
 package place
 
 import (
-	"slices"
-
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/internal/state"
 	"github.com/berth-hpc/berth/policy"
@@ -56,10 +54,17 @@ func (x *search) overGroup() *berth.Refusal {
 	if x.over != nil {
 		return x.over
 	}
-	areas, charges := make([]int64, len(x.allowed)), make([]int64, len(x.allowed))
+	n := len(x.allowed)
+	room := make([]int64, 4*n)
+	areas, charges := room[:n], room[n:2*n]
 	for part := range x.r.Parts {
-		if refusal := x.least(part, areas, charges); refusal != nil {
+		least, cheapest := room[2*n:3*n], room[3*n:]
+		if refusal := x.least(part, least, cheapest); refusal != nil {
 			return refusal
+		}
+		for i := range areas {
+			areas[i] = berth.AddAreas(areas[i], least[i])
+			charges[i] = state.AddCharges(charges[i], cheapest[i])
 		}
 	}
 	for i := range areas {
@@ -75,11 +80,12 @@ func (x *search) overGroup() *berth.Refusal {
 	return nil
 }
 
-// least adds the least area that a part takes of each holder in any pool that could serve it, and the least that is charged for it,
+// least sets the least area that a part takes of each holder in any pool that could serve it, and the least that is charged for it,
 // or returns the refusal of the limit that it exceeds in all of them.
-func (x *search) least(part int, areas, charges []int64) (refusal *berth.Refusal) {
-	least := slices.Repeat([]int64{int64(berth.Endless)}, len(areas))
-	cheapest := slices.Clone(least)
+func (x *search) least(part int, least, cheapest []int64) (refusal *berth.Refusal) {
+	for i := range least {
+		least[i], cheapest[i] = int64(berth.Endless), int64(berth.Endless)
+	}
 	allowed := false
 	for i := range x.pools {
 		p := &x.pools[i]
@@ -102,14 +108,10 @@ func (x *search) least(part int, areas, charges []int64) (refusal *berth.Refusal
 			}
 		}
 	}
-	if !allowed && refusal != nil {
-		return refusal
+	if allowed {
+		return nil
 	}
-	for i := range least {
-		areas[i] = berth.AddAreas(areas[i], least[i])
-		charges[i] = state.AddCharges(charges[i], cheapest[i])
-	}
-	return nil
+	return refusal
 }
 
 // areaOf returns how many PE-seconds of a holder a variant takes in a pool, or is charged for where a budget is meant.

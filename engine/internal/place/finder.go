@@ -186,7 +186,7 @@ func (f *Finder) replace(t *state.Trial, w *Want) (Place, *berth.Refusal) {
 		beside.keepAll()
 		other := x
 		other.pinned = nil
-		if found, no := other.find(t); no == nil {
+		if found, no := other.possibly(t); no == nil {
 			return other.complete(t, found), nil
 		}
 	}
@@ -301,16 +301,21 @@ func (x *search) scaled(p *pool, v berth.Variant) berth.Variant {
 
 // find places a request by the rules of admission.
 func (x *search) find(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
+	allotments, refusal := x.possibly(t)
+	if refusal != nil {
+		return nil, x.bounded(t, refusal)
+	}
+	return allotments, nil
+}
+
+// possibly is find whose refusal does not say which limit it was that left no room.
+func (x *search) possibly(t *state.Trial) ([]berth.Allotment, *berth.Refusal) {
 	for part := range x.r.Parts {
 		if refusal := x.impossible(part, x.state.Now()); refusal != nil {
 			return nil, refusal
 		}
 	}
-	allotments, refusal := x.somewhere(t)
-	if refusal != nil {
-		return nil, x.bounded(t, refusal)
-	}
-	return allotments, nil
+	return x.somewhere(t)
 }
 
 // somewhere places a request that is not impossible.

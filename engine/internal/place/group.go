@@ -91,15 +91,25 @@ func (x *search) group(t *state.Trial, nearest bool) *group {
 	for i := range x.pools {
 		g.within[i] = x.sharesIn(&x.pools[i])
 	}
+	all, until := make([]shape, 0, 2*n), make([]int, n)
+	var order []*pool
 	for part := range x.r.Parts {
-		for i, p := range x.order(part, nearest) {
-			own := nearest && i == 0
-			g.shapes[part] = x.appendShapes(g.shapes[part], part, p, own)
+		if part == 0 || nearest {
+			order = x.order(part, nearest)
 		}
+		for i, p := range order {
+			own := nearest && i == 0
+			all = x.appendShapes(all, part, p, own)
+		}
+		until[part] = len(all)
 		if part > 0 && x.pinned == nil {
 			a, b := &x.r.Parts[part], &x.r.Parts[part-1]
 			g.alike[part] = slices.Equal(a.Variants, b.Variants) && a.Eligible.Equal(b.Eligible) && a.Constraint == b.Constraint && samePEs(a.Only, b.Only) && samePEs(a.Never, b.Never)
 		}
+	}
+	for part, from := 0, 0; part < n; part++ {
+		g.shapes[part] = all[from:until[part]:until[part]]
+		from = until[part]
 	}
 	g.limitAreas()
 	return g
@@ -155,7 +165,7 @@ func (g *group) spend(steps int) bool {
 	return g.steps >= 0 || !g.admit
 }
 
-// order returns the pools in the order in which a part asks them.
+// order returns the pools in the order in which a part asks them, the same for all parts if not the nearest are wanted.
 func (x *search) order(part int, nearest bool) []*pool {
 	list := make([]*pool, 0, len(x.pools))
 	if !nearest {

@@ -49,7 +49,7 @@ func (f *Finder) Offers(r *berth.Request, most int, within berth.Interval) []Off
 	o := offering{Finder: f, most: most, within: within, list: make([]Offer, 0, max(0, min(most, int(Shorter)+len(f.pools))))}
 	x := f.search(&asked, nil)
 	x.admission()
-	allotments, refusal := x.find(t)
+	allotments, refusal := x.possibly(t)
 	if x.full() {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (f *Finder) Offers(r *berth.Request, most int, within berth.Interval) []Off
 	if len(r.Parts) > 1 {
 		x := f.search(&later, nil)
 		x.admission()
-		if allotments, refusal := x.find(t); refusal == nil {
+		if allotments, refusal := x.possibly(t); refusal == nil {
 			o.add(Later, &later, allotments)
 		}
 		return o.list
@@ -110,7 +110,7 @@ func (o *offering) add(d Difference, as *berth.Request, allotments []berth.Allot
 func (o *offering) admits(offer *Offer) bool {
 	x := o.search(&offer.Request, nil)
 	x.admission()
-	found, refusal := x.find(o.state.Trying())
+	found, refusal := x.possibly(o.state.Trying())
 	return refusal == nil && samePlace(found, offer.Allotments)
 }
 
