@@ -109,6 +109,9 @@ func bestSegment(t *testing.T, l *archiveLog, records []workload.Record, segment
 // placements accept in the first segment of each log is measured again, with the bound and the search where
 // that is quick; all with -update.
 func TestBestPossible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out of short runs, such as those under the race detector: it searches for a minute")
+	}
 	const (
 		begins = "<!-- from segments.csv; go test ./reproduce -run BestPossible -update writes it -->\n"
 		ends   = "<!-- end of segments.csv -->\n"

@@ -135,7 +135,7 @@ func TestBookWhileOffersFollow(t *testing.T) {
 func TestBookByKeys(t *testing.T) {
 	t.Parallel()
 	pagesAlone(t)
-	b := browser.Start(t)
+	b := browser.StartAlways(t)
 	q := newQuay(t, "harbour", "record")
 	p := b.Open(wide)
 	p.Dark(true)

@@ -295,7 +295,7 @@ func TestHarbourInABrowser(t *testing.T) {
 // What a user does is seen by all who look, soon, and their view, selection and focus stay.
 func TestHarbourFollows(t *testing.T) {
 	t.Parallel()
-	b := browser.Start(t)
+	b := browser.StartAlways(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
 	p.Visit(q.link("vera", service.Viewer, ""))
@@ -455,7 +455,7 @@ func TestHarbourWithoutSites(t *testing.T) {
 // would leave none for anything else.
 func TestTabsShareAStream(t *testing.T) {
 	t.Parallel()
-	b := browser.Start(t)
+	b := browser.StartAlways(t)
 	q := newQuay(t, "harbour")
 	first := b.Open(wide)
 	first.Visit(q.link("vera", service.Viewer, ""))

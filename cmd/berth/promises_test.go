@@ -94,7 +94,7 @@ func TestPromisesInABrowser(t *testing.T) {
 // another version than the one that was seen, but can be asked again.
 func TestPromisesThatChangeMeanwhile(t *testing.T) {
 	t.Parallel()
-	b := browser.Start(t)
+	b := browser.StartAlways(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "hers", 4, 7200, 3600, 0)
 	q.reserve("bob", "harbour", "his", 12, 7200, 20_000, 0)

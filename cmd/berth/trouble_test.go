@@ -85,7 +85,7 @@ func TestSessionEndsWhileDragging(t *testing.T) {
 // happened meanwhile, without a reload.
 func TestServiceIsBackUnderThePage(t *testing.T) {
 	t.Parallel()
-	b := browser.Start(t)
+	b := browser.StartAlways(t)
 	q := newQuay(t, "harbour")
 	p := b.Open(wide)
 	p.Visit(q.link("alice", service.User, ""))
@@ -238,7 +238,7 @@ func TestNamesOfAllKinds(t *testing.T) {
 // it is one promise.
 func TestTwoConfirmOneHold(t *testing.T) {
 	t.Parallel()
-	b := browser.Start(t)
+	b := browser.StartAlways(t)
 	q := newQuay(t, "harbour")
 	q.reserve("alice", "harbour", "held", 4, 3600, 3600, 600)
 	var pages []*browser.Page

@@ -5,8 +5,6 @@ package browser
 
 import (
 	"bufio"
-	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -18,14 +16,23 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/berth-hpc/berth/internal/heardlog"
 )
 
 // patience is how long a page may take for one thing on a machine that does much else.
 const patience = 2 * time.Minute
 
-// Browser is a running Chromium.
+// Browser is what a test has of the Chromium that all tests of a process share. Its pages are the test's own.
 type Browser struct {
-	t     testing.TB
+	*chromium
+	t        testing.TB
+	contexts []string // which end with the test
+}
+
+// chromium is a running Chromium. It ends with the process of the tests, or when it falls over.
+type chromium struct {
+	said  heardlog.Log
 	to    *os.File
 	mu    sync.Mutex
 	last  int
@@ -39,74 +46,115 @@ type reply struct {
 	Error  *struct{ Message string }
 }
 
-// Start starts a browser that ends with the test. Where there is none the test is skipped
-// or fails, as Find says.
+// shared is the Chromium of this process, started by the first test that wants one.
+var shared struct {
+	sync.Mutex
+	*chromium
+}
+
+// Start gives a test pages in a browser, which it loses when it ends. Where there is no browser the test is skipped or fails, as find
+// says. Tests that want few cases (-short) do without.
 func Start(t testing.TB) *Browser {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes long: it is driven without -short")
+	}
+	return StartAlways(t)
+}
+
+// StartAlways is Start for tests that want few cases too.
+func StartAlways(t testing.TB) *Browser {
+	t.Helper()
 	path := find(t)
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.chromium == nil || !shared.alive() {
+		started, err := start(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.chromium = started
+	}
+	b := &Browser{chromium: shared.chromium, t: t}
+	t.Cleanup(b.end)
+	return b
+}
+
+// start starts Chromium with a folder of its own, which is removed behind it.
+func start(path string) (*chromium, error) {
+	profile, err := os.MkdirTemp("", "berth-browser")
+	if err != nil {
+		return nil, err
+	}
 	in, to, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	from, out, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	profile := t.TempDir()
-	cmd := exec.CommandContext(ctx, path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+	cmd := exec.Command("sh", "-c", `"$@"; rm -rf "$HOME"`, "sh", path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--lang=en-GB", "--user-data-dir="+profile, "--remote-debugging-pipe",
 		// There is no window but those of the pages. In each the list under the address bar would be a page of the browser's
 		// own, with a process that takes more of a processor than the page that is tested.
 		"--no-startup-window", "--disable-extensions", "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup")
 	cmd.ExtraFiles = []*os.File{in, out} // 3 and 4, where the browser expects them
 	cmd.Env = append(os.Environ(), "TZ=UTC", "HOME="+profile)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	c := &chromium{to: to, calls: map[int]chan reply{}, pages: map[string]*Page{}}
+	cmd.Stdout, cmd.Stderr = &c.said, &c.said
 	if err := cmd.Start(); err != nil {
-		cancel()
-		t.Fatal(err)
+		return nil, err
 	}
 	_, _ = in.Close(), out.Close() // the browser has them
-	b := &Browser{t: t, to: to, calls: map[int]chan reply{}, pages: map[string]*Page{}}
-	read := make(chan struct{})
 	go func() {
-		defer close(read)
-		b.read(from)
+		c.read(from)
+		_, _ = to.Close(), from.Close() // it ends when it can hear nothing more
+		_ = cmd.Wait()                  // how it ends does not matter
 	}()
-	t.Cleanup(func() {
-		if _, err := b.call("", "Browser.close", nil); err != nil {
-			cancel()
+	return c, nil
+}
+
+func (c *chromium) alive() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dead == nil
+}
+
+// end takes a test's pages from it.
+func (b *Browser) end() {
+	for _, context := range b.contexts {
+		_, _ = b.call("", "Target.disposeBrowserContext", map[string]any{"browserContextId": context}) // it may have fallen over
+	}
+	b.mu.Lock()
+	for session, p := range b.pages {
+		if p.b == b {
+			delete(b.pages, session)
 		}
-		_ = to.Close() // the browser ends when it can hear nothing more
-		_ = cmd.Wait() // how it ends does not matter
-		cancel()
-		<-read
-		_ = from.Close() // all is read
-		if t.Failed() {
-			for line := range strings.Lines(said.String()) {
-				if !strings.Contains(line, "dbus") { // which a server has no use for
-					t.Logf("the browser said: %.500s", line)
-				}
+	}
+	b.mu.Unlock()
+	if b.t.Failed() {
+		for line := range strings.Lines(b.said.String()) {
+			if !strings.Contains(line, "dbus") { // which a server has no use for
+				b.t.Logf("the browser said: %.500s", line)
 			}
 		}
-	})
-	return b
+	}
 }
 
 // read hands answers to who waits for them, and events to their pages.
-func (b *Browser) read(from *os.File) {
+func (c *chromium) read(from *os.File) {
 	in := bufio.NewReaderSize(from, 1<<20)
 	for {
 		text, err := in.ReadBytes(0)
 		if err != nil {
-			b.mu.Lock()
-			b.dead = fmt.Errorf("the browser ended: %w", err)
-			for id, waiting := range b.calls {
-				delete(b.calls, id)
+			c.mu.Lock()
+			c.dead = fmt.Errorf("the browser ended: %w", err)
+			for id, waiting := range c.calls {
+				delete(c.calls, id)
 				close(waiting)
 			}
-			b.mu.Unlock()
+			c.mu.Unlock()
 			return
 		}
 		var m struct {
@@ -119,34 +167,34 @@ func (b *Browser) read(from *os.File) {
 		if json.Unmarshal(text[:len(text)-1], &m) != nil {
 			continue // nothing that is waited for
 		}
-		b.mu.Lock()
-		if waiting := b.calls[m.ID]; m.ID != 0 && waiting != nil {
-			delete(b.calls, m.ID)
+		c.mu.Lock()
+		if waiting := c.calls[m.ID]; m.ID != 0 && waiting != nil {
+			delete(c.calls, m.ID)
 			waiting <- m.reply
-		} else if p := b.pages[m.SessionID]; p != nil {
+		} else if p := c.pages[m.SessionID]; p != nil {
 			p.hear(m.Method, m.Params)
 		}
-		b.mu.Unlock()
+		c.mu.Unlock()
 	}
 }
 
-func (b *Browser) call(session, method string, params any) (json.RawMessage, error) {
-	b.mu.Lock()
-	if b.dead != nil {
-		b.mu.Unlock()
-		return nil, b.dead
+func (c *chromium) call(session, method string, params any) (json.RawMessage, error) {
+	c.mu.Lock()
+	if c.dead != nil {
+		c.mu.Unlock()
+		return nil, c.dead
 	}
-	b.last++
-	id, waiting := b.last, make(chan reply, 1)
-	b.calls[id] = waiting
+	c.last++
+	id, waiting := c.last, make(chan reply, 1)
+	c.calls[id] = waiting
 	data, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params, "sessionId": session})
 	if session == "" {
 		data, err = json.Marshal(map[string]any{"id": id, "method": method, "params": params})
 	}
 	if err == nil {
-		_, err = b.to.Write(append(data, 0))
+		_, err = c.to.Write(append(data, 0))
 	}
-	b.mu.Unlock()
+	c.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +204,7 @@ func (b *Browser) call(session, method string, params any) (json.RawMessage, err
 	case r, open := <-waiting:
 		switch {
 		case !open:
-			return nil, b.dead
+			return nil, c.dead
 		case r.Error != nil:
 			return nil, errors.New(method + ": " + r.Error.Message)
 		}
@@ -191,6 +239,7 @@ func (b *Browser) Open(size Size) *Page {
 	b.t.Helper()
 	var made struct{ BrowserContextID string }
 	b.must("", "Target.createBrowserContext", nil, &made)
+	b.contexts = append(b.contexts, made.BrowserContextID)
 	return b.tab(size, made.BrowserContextID)
 }
 

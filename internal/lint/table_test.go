@@ -82,7 +82,7 @@ var table = []room{
 	{path: "api/identity", imports: []string{".", "service", "site"}},
 	{path: "api/identity/openidtest"}, // imported by tests only
 	{path: "web"},
-	{path: "internal/browser", imports: []string{"internal/debiantest"}}, // imported by tests only
+	{path: "internal/browser", imports: []string{"internal/debiantest", "internal/heardlog"}}, // imported by tests only
 	{path: "internal/cputime"},
 	{path: "internal/performance", imports: []string{"."}},
 	{path: "internal/performance/page", imports: []string{"internal/performance"}},
