@@ -441,7 +441,7 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 			k.until = max(k.until, c.endedAt(k, at))
 		}
 		c.diarist.note(number, was, k.ink())
-		if len(c.over) > c.keep+c.keep/8 || c.overCost > maxOver {
+		if len(c.over) > c.keep+min(c.keep/8, atOnce) || c.overCost > maxOver {
 			c.forget(number)
 		}
 		if told && k.promise != nil {

@@ -9,6 +9,12 @@ import (
 // maxOver bounds what is remembered of requests that are over, in bytes.
 const maxOver = 256 << 20
 
+// Forgetting takes some microseconds for each, for which everybody waits, so it is of a thousand at a time, or a few megabytes.
+const (
+	atOnce      = 1024
+	bytesAtOnce = 2 << 20
+)
+
 // cost returns about how many bytes a card takes with its request.
 func (k *card) cost() int64 { return 512 + requestCost(k.request) }
 
@@ -27,7 +33,7 @@ func requestCost(r *berth.Request) int64 {
 func (c *Core) forget(number uint64) {
 	n := 0
 	c.listFresh()
-	for ; n < len(c.over) && (len(c.over)-n > c.keep || c.overCost > maxOver/8*7); n++ {
+	for ; n < len(c.over) && (len(c.over)-n > c.keep || c.overCost > maxOver-bytesAtOnce); n++ {
 		k, _ := c.cards.Delete(&card{id: c.over[n]})
 		c.overCost -= k.cost()
 		c.diarist.forgot(number, k)

@@ -56,12 +56,15 @@ type laterRecord struct {
 }
 
 // laterPayloads returns what payloads does for a step with much to write, to be done beside the loop. What
-// changes point to is not written any more, and their list is of this step alone.
+// changes point to is not written any more.
 func laterPayloads(s *step, a *asked) func(*journal.Record) {
 	own, by := *s, *a
 	if s.event != nil {
 		event := *s.event
 		own.event = &event
+	}
+	if cap(s.changes) <= mostKept { // the memory is for the next step too
+		own.changes = slices.Clone(s.changes)
 	}
 	own.effects, by.told, by.event = slices.Clone(s.effects), slices.Clone(a.told), nil
 	return func(rec *journal.Record) {

@@ -1,8 +1,10 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/journal"
+	"github.com/berth-hpc/berth/journal/record"
 	"github.com/berth-hpc/berth/journal/sqlite"
 )
 
@@ -113,6 +116,48 @@ func TestARecordOfALargeSetIsMadeBesideTheLoop(t *testing.T) {
 	}
 	if err := store.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A record that is written later says what its step did, whatever was decided since.
+func TestALargeRecordIsOfItsStep(t *testing.T) {
+	config := engine.Config{Sites: []berth.Site{{Name: "site", Pools: []berth.Pool{{Name: "p", PEs: 64, Binding: berth.Early}}}}}
+	core, err := newCore(config, "test", 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := core.Configure(1000, config); err != nil {
+		t.Fatal(err)
+	}
+	core.apart = true
+	decide := func(event engine.Event, after func(s *step)) *journal.Record {
+		s := core.apply(1000, &event)
+		if s.err != nil {
+			t.Fatal(s.err)
+		}
+		after(s)
+		return core.seal(s, &asked{})
+	}
+	large := berth.Rigid("large", 0, 2000, 100_000, 10, 500)
+	large.Parts[0].Eligible = everySecond(mostWritten/8 + 1)
+	for _, event := range []engine.Event{engine.Submit(&large), engine.Wake(), engine.Modify(&large)} {
+		var want, input []byte
+		rec := decide(event, func(s *step) {
+			want, input = record.AppendChanges(nil, s.changes), appendInput(nil, s.event, &asked{})
+		})
+		later := core.later
+		if core.later = nil; later == nil {
+			if event.Request != nil {
+				t.Errorf("%s: its record was written at once", event.Kind)
+			}
+			continue
+		}
+		for _, id := range []string{"a", "b", "c"} {
+			decide(engine.Submit(new(berth.Rigid(fmt.Sprint(event.Kind, id), 0, 2000, 100_000, 1, 500))), func(*step) {})
+		}
+		if later.write(rec); !bytes.Equal(rec.Changes, want) || !bytes.Equal(rec.Event, input) {
+			t.Errorf("%s: its record says something else", event.Kind)
+		}
 	}
 }
 
