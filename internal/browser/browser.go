@@ -94,7 +94,7 @@ func start(path string) (*chromium, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("sh", "-c", `"$@"; rm -rf "$HOME"`, "sh", path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+	cmd := exec.Command("sh", "-c", `profile=$1; shift; "$@"; rm -rf "$profile"`, "sh", profile, path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--lang=en-GB", "--user-data-dir="+profile, "--remote-debugging-pipe",
 		// There is no window but those of the pages. In each the list under the address bar would be a page of the browser's
 		// own, with a process that takes more of a processor than the page that is tested.
