@@ -14,8 +14,8 @@ type gathered struct {
 	pace   time.Duration // of one request of a part, lately
 }
 
-// A request of a part and a variant takes about as long as a dozen further looks for a place, and a look as long as reading a hundred runs of
-// a set, as measured beside 20,000 live reservations, within a factor of two.
+// What a request weighs tells heavy ones from light ones, and no more: one of a part and a variant counts as a dozen further looks for a
+// place, and a look as a hundred runs of a set. How long that takes is measured as it is decided.
 const (
 	weightOfRequest = 12
 	runsPerWeight   = 100
