@@ -53,6 +53,7 @@ type sizes struct {
 	soon     int // promises that are asked for there
 	keyed    int // requests of each half of a pair
 	notices  int // in the outbox
+	paced    int // requests while another server stands by, of 4,000 a second
 
 	flowPEs    int // of the cluster on which workflows are promised
 	flowLive   int // reservations that there are
@@ -67,12 +68,12 @@ type sizes struct {
 
 var (
 	small = sizes{
-		pes: 1024, live: 500, requests: 200, offers: 40, journal: 600, tail: 200, watch: 50 * time.Millisecond, nodes: 8, mix: 20, keyed: 64, queue: 60, fleet: 10, soon: 20, notices: 1000,
+		pes: 1024, live: 500, requests: 200, offers: 40, journal: 600, tail: 200, watch: 50 * time.Millisecond, nodes: 8, mix: 20, keyed: 64, queue: 60, fleet: 10, soon: 20, notices: 1000, paced: 400,
 		flowPEs: 1152, flowLive: 200, flowTasks: 20, flows: 2, flowRounds: 1,
 		ranFlows: 3, ranTasks: 4, ranLongest: 3,
 	}
 	large = sizes{
-		pes: 1024, live: 100_000, requests: 40_000, offers: 20_000, journal: 1_000_000, tail: 199_000, watch: 20 * time.Second, nodes: 1000, mix: 1000, keyed: 4000, queue: 50_000, fleet: 5000, soon: 2000, notices: 100_000,
+		pes: 1024, live: 100_000, requests: 40_000, offers: 20_000, journal: 1_000_000, tail: 199_000, watch: 20 * time.Second, nodes: 1000, mix: 1000, keyed: 4000, queue: 50_000, fleet: 5000, soon: 2000, notices: 100_000, paced: 120_000,
 		flowPEs: 1152, flowLive: 10_000, flowTasks: 100, flows: 16, flowRounds: 2,
 		ranFlows: 200, ranTasks: 100, ranLongest: 120,
 	}
@@ -116,6 +117,8 @@ func TestTable(t *testing.T) {
 		{"keyed", keyed},
 		{"notices", notices},
 		{"restart", restart},
+		{"restart-postgres", restartOnPostgreSQL},
+		{"standby", standsBy},
 		{"import", imports},
 		{"mix", mixes},
 		{"queue", queues},
