@@ -152,9 +152,8 @@ func Reject(id string, why *berth.Refusal) Event {
 // Finish says that an active reservation ended, early or at its limit.
 func Finish(id string) Event { return Event{Kind: EventFinish, ID: id} }
 
-// Down announces an outage: PEs of a pool that cannot be used from now on or, where
-// PEs have numbers, from a time to come, until they are up again or the outage ends
-// by itself, whichever is first. PEs are out of use while any outage names them. An
+// Down announces an outage: PEs of a pool that cannot be used from now on or from a
+// time to come, until they are up again or the outage ends by itself, whichever is first. PEs are out of use while any outage names them. An
 // outage with a name replaces the outage of that name of the same pool. The number of
 // the outage is ignored; an Until of 0 or berth.Forever is an unknown end.
 func Down(o berth.Outage) Event {

@@ -36,7 +36,7 @@ func (e *Engine) start(d *state.Entry) {
 		}
 		named[part] = pes
 		a.PEs = pes
-		freed = freed || e.state.NamesAhead(a.Resource) && len(e.state.Claimed(&a)) > 0
+		freed = freed || len(e.state.Claimed(&a)) > 0
 	}
 	c := e.room(change.Started)
 	c.ID, c.PEs = d.ID(), named

@@ -37,11 +37,10 @@ func (m *model) mistaken(event *engine.Event, e *engine.Engine) answer {
 		wrong = p == nil || p.state != berth.Active
 	case engine.EventRelocate:
 		pool := m.poolNamed(event.Resource)
-		wrong = !promised || p.state == berth.Active && (p.shown || !m.outlives(p)) || pool < 0 || !m.pools[pool].foreseen() || m.unknownPEs(event, pool)
+		wrong = !promised || p.state == berth.Active && (p.shown || !m.outlives(p)) || pool < 0 || m.unknownPEs(event, pool) || !m.pools[pool].foreseen() && p.state != berth.Active
 	case engine.EventDown, engine.EventUp:
 		pool := m.poolNamed(event.Resource)
-		wrong = pool < 0 || m.unknownPEs(event, pool) || event.Kind == engine.EventDown && (event.Until != 0 && event.Until <= max(event.From, m.now) ||
-			!m.pools[pool].foreseen() && event.From > m.now)
+		wrong = pool < 0 || m.unknownPEs(event, pool) || event.Kind == engine.EventDown && event.Until != 0 && event.Until <= max(event.From, m.now)
 	case engine.EventUpdateForecast:
 		wrong = event.Forecast == nil || !slices.ContainsFunc(m.config.Sites, func(s berth.Site) bool { return s.Name == event.Forecast.Site })
 	case engine.EventSettle:

@@ -580,7 +580,7 @@ func (d *drawer) outage(kind engine.EventKind, at berth.Time) engine.Event {
 		}
 		return event
 	}
-	if d.m.pools[pool].foreseen() && d.chance(d.wishes.announced) {
+	if d.chance(d.wishes.announced) {
 		event.From = at + berth.Time(d.between(1, 12))
 	}
 	if d.chance(d.wishes.known) {
@@ -612,9 +612,7 @@ func (d *drawer) hits(event *engine.Event, p *promise, at berth.Time) {
 			event.PEs = setOf(bits(event.PEs) &^ bits(spared))
 		}
 	}
-	if event.From = max(event.From, at); !d.m.pools[pool].foreseen() {
-		event.From = at
-	} else if event.From > at {
+	if event.From = max(event.From, at); event.From > at {
 		event.From = max(at, a.Start+berth.Time(d.between(-2, 2)))
 	}
 	if event.Until != 0 {

@@ -113,7 +113,8 @@ func (m *model) judgeMove(o *occasion, c *change.Change, p *promise, why cause) 
 			m.fault("moved", "%q moves from %v to %v on %s without need", p.id, old, c.Moved, o.event.Kind)
 		}
 	}
-	if why != byAvoid && why != byData && slices.EqualFunc(old, c.Moved, func(a, b berth.Allotment) bool {
+	whole := c.Terms != nil && len(c.Terms.Variants) == 1 && p.missing() > 0 && c.Moved[0].NPE == c.Terms.Variants[0].NPE // by a narrower variant
+	if why != byAvoid && why != byData && !whole && slices.EqualFunc(old, c.Moved, func(a, b berth.Allotment) bool {
 		return a.Resource == b.Resource && a.Start == b.Start && a.End == b.End && a.NPE == b.NPE && a.PEs.Equal(b.PEs)
 	}) {
 		m.fault("moved", "%q moves from %v to where it was", p.id, old)

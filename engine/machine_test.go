@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -208,7 +209,11 @@ func (x *machine) apply(at berth.Time, event engine.Event, timer, told bool) {
 	if event.Request != nil {
 		given.Request = copied(event.Request)
 	}
+	displaced, foretold := x.displaced(at, &event)
 	changes, effects, err := x.e.Apply(at, given)
+	if foretold && err == nil {
+		m.judgeForetold(displaced, changes)
+	}
 	if x.trace != nil {
 		x.trace(at, &event, changes, err)
 	}
@@ -242,6 +247,40 @@ func scramble(r *berth.Request) {
 		r.Parts[i].Eligible = berth.PEsOf(63)
 	}
 	r.Parts = nil
+}
+
+// displaced asks what would give up its place for an outage that is to be announced, where no other one is known.
+func (x *machine) displaced(at berth.Time, event *engine.Event) (ids []string, asked bool) {
+	until := cmp.Or(event.Until, berth.Forever)
+	pool := x.m.poolNamed(event.Resource)
+	if event.Kind != engine.EventDown || x.e.Now() != at || event.From <= at || until <= event.From || pool < 0 || x.m.unknownPEs(event, pool) || len(x.m.outages) > 0 {
+		return nil, false
+	}
+	before := x.e.Hash()
+	ids = x.e.Displaced(berth.Outage{Resource: event.Resource, PEs: event.PEs, From: event.From, Until: until})
+	if x.e.Hash() != before {
+		x.m.fault("queries", "asking what is in the way of an outage changes the state")
+	}
+	return ids, true
+}
+
+// judgeDisplaced judges that just that gives up its place, where no job has to give back what it goes on with: then more may.
+func (m *model) judgeForetold(ids []string, changes []change.Change) {
+	var vacated []string
+	preempted := false
+	for i := range changes {
+		c := &changes[i]
+		preempted = preempted || c.Kind == change.Preempted
+		if p := m.byID[c.ID]; c.Kind == change.Vacated && (p == nil || !p.job) {
+			vacated = append(vacated, c.ID)
+		}
+		if c.Kind == change.WentDown {
+			break
+		}
+	}
+	if !preempted && !slices.Equal(ids, vacated) {
+		m.fault("displaced", "%q would give up their places, and %q did", ids, vacated)
+	}
 }
 
 // offer asks for offers, and for the one that is picked.

@@ -100,8 +100,8 @@ func (w *world) poolNamed(id berth.ResourceID) int {
 
 func (p *place) early() bool { return p.pool.Binding == berth.Early }
 
-// foreseen reports whether outages of the pool can be announced, and its site can refuse PEs
-// before a start: they have numbers then, or get them ahead.
+// foreseen reports whether the site of the pool can refuse PEs before a start: promises have
+// numbers then, or get them ahead.
 func (p *place) foreseen() bool { return p.early() || p.pool.NameAhead > 0 }
 
 func (w *world) siteOf(pool int) *berth.Site { return &w.config.Sites[w.pools[pool].site] }

@@ -12,8 +12,7 @@ import (
 // the way of an outage are placed again at once, even if it begins later. When it
 // begins, what runs on its PEs fails, or is repaired at a managed site.
 func (e *Engine) down(event *Event) error {
-	binding, err := e.poolOf(event)
-	if err != nil {
+	if _, err := e.poolOf(event); err != nil {
 		return err
 	}
 	now := e.state.Now()
@@ -24,8 +23,8 @@ func (e *Engine) down(event *Event) error {
 	switch {
 	case until <= now || (!until.Valid() && until != berth.Forever):
 		return berth.Errorf(berth.Invalid, "until", "%d; must be after now, %d, and before 2^42", until, now)
-	case until <= from || (binding == berth.Late && from > now && !e.state.NamesAhead(event.Resource)):
-		return berth.Errorf(berth.Invalid, "from", "%d; must be before the end, %d, and not after now in a pool of late binding that names no PEs ahead", event.From, until)
+	case until <= from:
+		return berth.Errorf(berth.Invalid, "from", "%d; must be before the end, %d", event.From, until)
 	}
 	outage := &berth.Outage{Number: e.state.LastOutage() + 1, Name: event.Name, Resource: event.Resource, PEs: event.PEs, Until: until}
 	if from > now {
@@ -57,25 +56,43 @@ func (e *Engine) clearFor(outage *berth.Outage) (displaced []*state.Entry) {
 	same := func(a, b berth.Allotment) bool { return a.Start == b.Start && a.End == b.End && a.PEs.Equal(b.PEs) }
 	var cleared []berth.Allotment
 	for {
-		blocks := e.state.Uncovered(outage)
+		blocks, inTheWay := e.inTheWay(outage)
 		if slices.EqualFunc(blocks, cleared, same) {
 			slices.SortFunc(displaced, state.ByStart)
 			return displaced
 		}
 		cleared = blocks
-		var yielding []*state.Entry
-		if e.config.Preempt {
-			yielding = e.finder.RunningJobs()
-		}
-		inTheWay, ok := e.finder.InTheWay(blocks, true, yielding)
-		if !ok {
-			panic("engine: more is in the way of an outage than promises")
-		}
 		e.vacate(inTheWay)
 		e.preempt(blocks, true)
 		e.jobs.MakeWay(blocks)
 		displaced = append(displaced, inTheWay...)
 	}
+}
+
+// inTheWay returns what an outage would take, and what would have to give up its place for that, by start.
+func (e *Engine) inTheWay(outage *berth.Outage) (blocks []berth.Allotment, displaced []*state.Entry) {
+	blocks = e.state.Uncovered(outage)
+	var yielding []*state.Entry
+	if e.config.Preempt {
+		yielding = e.finder.RunningJobs()
+	}
+	displaced, ok := e.finder.InTheWay(blocks, true, yielding)
+	if !ok {
+		panic("engine: more is in the way of an outage than promises")
+	}
+	return blocks, displaced
+}
+
+// Displaced returns the ids of the promises that would give up their places for an outage that begins after now, by start. In a
+// pool of late binding these are as few as leave room for the rest. Cost: O(outages + live reservations).
+func (e *Engine) Displaced(outage berth.Outage) (ids []string) {
+	_, displaced := e.inTheWay(&outage)
+	for _, d := range displaced {
+		if !d.Request().IsJob() {
+			ids = append(ids, d.ID())
+		}
+	}
+	return ids
 }
 
 // known reports whether an outage says nothing new. Otherwise lifted is the outage of

@@ -68,8 +68,14 @@ func TestOutage(t *testing.T) {
 // nothing. What begins or ends later is one more outage, and Up calls off all that
 // are announced.
 func TestAnnouncedOutage(t *testing.T) {
+	for _, binding := range []berth.Binding{berth.Early, berth.Late} {
+		t.Run(string(binding), func(t *testing.T) { announcedOutage(t, binding) })
+	}
+}
+
+func announcedOutage(t *testing.T, binding berth.Binding) {
 	pool := berth.PoolID("cm5", "pool")
-	e := newEngine(t, onePool(2, berth.Early))
+	e := newEngine(t, onePool(2, binding))
 	down := func(from, until berth.Time) engine.Event {
 		return engine.Event{Kind: engine.EventDown, Resource: pool, PEs: berth.PEsOf(0), From: from, Until: until}
 	}
@@ -104,8 +110,6 @@ func TestAnnouncedOutage(t *testing.T) {
 		t.Error(err)
 	}
 	_, _, err := e.Apply(6, down(80, 80))
-	wantCode(t, err, berth.Invalid, "from")
-	_, _, err = newEngine(t, onePool(2, berth.Late)).Apply(0, down(5, 10))
 	wantCode(t, err, berth.Invalid, "from")
 }
 
@@ -171,5 +175,34 @@ func TestOutageMovesNoPromiseThatStaysWhole(t *testing.T) {
 			}
 			apply(t, e, 300, engine.Wake())
 		})
+	}
+}
+
+// In a pool of late binding work gets PEs that stay in use until it is over, where there are any; one whose PEs go out of use gets others
+// then, if it outlives that.
+func TestWorkKeepsOffAnnouncedOutages(t *testing.T) {
+	config := onePool(2, berth.Late)
+	config.Sites[0].Managed = true
+	e := newEngine(t, config)
+	pool := berth.PoolID("cm5", "pool")
+	apply(t, e, 0, engine.Event{Kind: engine.EventDown, Resource: pool, PEs: berth.PEsOf(0), From: 50, Until: 80})
+	for _, r := range []berth.Request{berth.Rigid("across", 0, 10, 60, 1, 50), berth.Rigid("before", 0, 20, 50, 1, 30), berth.Rigid("beside", 0, 55, 70, 1, 10), berth.Rigid("wide", 0, 45, 100, 2, 20)} {
+		submit(t, e, 0, r)
+	}
+	apply(t, e, 45, engine.Wake())
+	for id, want := range map[string]berth.PESet{"across": berth.PEsOf(1), "before": berth.PEsOf(0), "beside": {}, "wide": {}} {
+		s, _ := e.Status(id)
+		if s.Reservation == nil || !s.Reservation.Allotments[0].PEs.Equal(want) {
+			t.Errorf("%s is %+v, want it on %v", id, s.Reservation, want)
+		}
+	}
+	for id, start := range map[string]berth.Time{"beside": 60, "wide": 80} {
+		if s, _ := e.Status(id); s.Reservation != nil && s.Reservation.Start() != start {
+			t.Errorf("%s starts at %d, want %d", id, s.Reservation.Start(), start)
+		}
+	}
+	apply(t, e, 90, engine.Wake())
+	if err := e.Check(); err != nil {
+		t.Error(err)
 	}
 }

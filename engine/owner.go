@@ -155,7 +155,7 @@ func (e *Engine) relocate(event *Event) error {
 	switch {
 	case err != nil:
 		return err
-	case binding == berth.Late && !named:
+	case binding == berth.Late && !named && d.State() != berth.Active:
 		return berth.Errorf(berth.Invalid, "pes", "%q; the PEs of pool %s of %s have no numbers before they start", event.PEs, event.Resource.Name, event.Resource.Site)
 	}
 	switch {

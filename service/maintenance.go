@@ -240,8 +240,8 @@ func (h *Host) maintained(m *Maintenance) (*keeper, error) {
 
 // AddMaintenance takes nodes of a site out of use at times that are known before, and returns it with the ids of
 // the reservations that are in its way, in order, which move or are degraded. If it is only tried, nothing is done, and the reservations are those
-// that would be. In pools of late binding, whose reservations have no numbers of PEs before they start, none
-// can be named. Errors: Denied unless who asks is an operator of the site; NotFound for a site that is not managed or has no such
+// that would be. In pools of late binding, whose reservations have no numbers of PEs before they start, these are as few as leave
+// room for the rest. Errors: Denied unless who asks is an operator of the site; NotFound for a site that is not managed or has no such
 // node; Conflict for a site that is only watched, a name that is taken by other maintenance, or if there is too much; Invalid for
 // a bad name, times that are over, or overlap. Asked again for the same times it answers the same, and does nothing.
 func (h *Host) AddMaintenance(ctx context.Context, ask Ask, m Maintenance, try bool) (Maintenance, []string, error) {
@@ -311,7 +311,7 @@ func (h *Host) keepMaintenance(k *keeper, n *maintenanceNews) {
 	k.poke()
 }
 
-// inTheWay returns the ids of reservations that hold PEs which maintenance takes.
+// inTheWay returns the ids of reservations that hold PEs which maintenance takes, or for which there will be too few.
 func (h *Host) inTheWay(k *keeper, m *Maintenance, now berth.Time) []string {
 	ids := []string{}
 	takes := k.ground.Load().layout.PEs(m.shares(k.ground.Load().layout))
@@ -320,8 +320,16 @@ func (h *Host) inTheWay(k *keeper, m *Maintenance, now berth.Time) []string {
 			ids = append(ids, r.Request.ID)
 		}
 	}
+	for pool := range k.ground.Load().ahead {
+		o := berth.Outage{Resource: berth.PoolID(k.name, pool), PEs: takes[pool]}
+		for at := range m.left(now) {
+			if o.From, o.Until = at.Start, at.End; !o.PEs.Empty() {
+				ids = append(ids, h.core.engine.Displaced(o)...)
+			}
+		}
+	}
 	slices.Sort(ids)
-	return ids
+	return slices.Compact(ids)
 }
 
 // takes reports whether it takes some PEs of an allotment in some of its time.

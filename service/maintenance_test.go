@@ -16,7 +16,13 @@ import (
 // Maintenance takes its nodes each time, also those that are far ahead: what was promised there moves within its window at once, or is degraded, and
 // its owner has a notice; what is asked for is not promised there; a restart changes nothing; and what is called off is in use again.
 func TestMaintenance(t *testing.T) {
-	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+	for unit, all := range map[site.Unit]berth.Count{site.UnitNode: 4, site.UnitCore: 16} { // bound early, and late
+		t.Run(string(unit), func(t *testing.T) { maintained(t, unit, all) })
+	}
+}
+
+func maintained(t *testing.T, unit site.Unit, all berth.Count) {
+	inHarbour(t, unit, func(t *testing.T, w *harbour) {
 		const hours, week = 3600, 7 * 86_400
 		told := &post{}
 		begin := func() { w.host.SendNotices(told) }
@@ -32,7 +38,7 @@ func TestMaintenance(t *testing.T) {
 		}
 		second, far := first.Add(week), first.Add(50*week)
 		ask := func(id string, from berth.Time, within berth.Duration) service.Answer {
-			return submit(t, w.host, ann, berth.Rigid(id, 0, from, from.Add(within), 4, hours))
+			return submit(t, w.host, ann, berth.Rigid(id, 0, from, from.Add(within), all, hours))
 		}
 		ask("moves", second.Add(hours), 86_400)
 		ask("stays", second.Add(9*hours), hours)

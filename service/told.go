@@ -55,9 +55,7 @@ func (n outOfUse) add(k *keeper, pool, name string, pes berth.PESet, from, until
 func (n outOfUse) taking(k *keeper, now berth.Time) func(name string, shares []site.Share, from, until berth.Time) {
 	return func(name string, shares []site.Share, from, until berth.Time) {
 		for pool, pes := range k.ground.Load().layout.PEs(shares) {
-			if from <= now || !k.ground.Load().late[pool] || k.ground.Load().ahead[pool] > 0 { // else promises have no numbers, and are not placed around what is to come
-				n.add(k, pool, name, pes, from, until, now)
-			}
+			n.add(k, pool, name, pes, from, until, now)
 		}
 	}
 }

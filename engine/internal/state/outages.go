@@ -230,6 +230,11 @@ func (s *State) lift(o *outage, pes berth.PESet) error {
 	return nil
 }
 
+// announced reports whether PEs of a pool go out of use before a time.
+func (s *State) announced(i int, until berth.Time) bool {
+	return slices.ContainsFunc(s.outages, func(o *outage) bool { return o.From > 0 && o.From < until && o.Resource == s.pools[i].id })
+}
+
 // outNow returns the PEs of a pool of the outages that have begun.
 func (s *State) outNow(resource berth.ResourceID) berth.PESet {
 	var out berth.PESet

@@ -216,7 +216,7 @@ func (s *State) Idle(i int, n berth.Count, others berth.PESet, until berth.Time)
 	if idle == nil {
 		return berth.PESet{}, false
 	}
-	if s.pools[i].config.NameAhead > 0 {
+	if s.pools[i].config.NameAhead > 0 || s.announced(i, until) {
 		rest := append(bitset.Set(nil), idle...)
 		rest.Delete(others)
 		unwanted := append(bitset.Set(nil), rest...)
