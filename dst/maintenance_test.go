@@ -281,9 +281,6 @@ func (w *world) maintained(list []service.Reservation) error {
 				edge(outages[i].Until)
 			}
 		}
-		if p.late {
-			moments = moments[:1]
-		}
 		state, err := p.state(w.now())
 		if err != nil {
 			return err

@@ -25,7 +25,6 @@ type port struct {
 	kind   string // of its adapter
 	unit   site.Unit
 	cores  berth.Count // of each node
-	late   bool        // its promises get their PEs when they begin, and what is to come is out of use from then on
 	layout *site.Layout
 	nodes  []string
 	every  time.Duration
@@ -42,7 +41,7 @@ func (w *world) port(name string, d site.Description, unit site.Unit, binding be
 		w.t.Fatal(err)
 	}
 	w.config.Sites = append(w.config.Sites, s)
-	p := &port{name: name, kind: "fake", cores: d.Nodes[0].Cores, unit: unit, late: binding == berth.Late, layout: layout, every: every + time.Duration(7+10*len(w.ports))*time.Millisecond}
+	p := &port{name: name, kind: "fake", cores: d.Nodes[0].Cores, unit: unit, layout: layout, every: every + time.Duration(7+10*len(w.ports))*time.Millisecond}
 	for _, n := range d.Nodes {
 		p.nodes = append(p.nodes, n.Name)
 	}
