@@ -13,8 +13,8 @@ import (
 // by which the engine binds them at their start: in the order of start, sequence and part,
 // the lowest idle PEs. What comes meanwhile may bind them otherwise, so their bars are
 // provisional. A promise for which not enough PEs are idle gets the others unplaced: PEs
-// that are out of use now may be back by its start. PEs that others have by name before it
-// ends are not idle. The promises are in that order.
+// that are out of use now may be back by its start. PEs that go out of use before it ends are
+// taken last. PEs that others have by name before it ends are not idle. The promises are in that order.
 //
 // They are laid out in legs. Of the legs of an earlier layout those before the first promise
 // that is another are taken as they are, and so are all behind the last one from where the
@@ -121,7 +121,8 @@ type layout struct {
 	cuts    []berth.PE  // where stretches of PEs begin
 	starts  [][]berth.Time
 	ends    holdings
-	outages []*Bar
+	outages []*Bar // by start
+	ahead   []*Bar // those of them that have not begun
 	down    berth.PESet
 	changes berth.Time // when another outage begins or ends next
 }
@@ -140,6 +141,8 @@ func newLayout(pool *berth.Pool, fixed [][]Bar, late []unbound) *layout {
 		}
 	}
 	slices.SortFunc(l.coming, func(a, b *Bar) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.First, b.First)) })
+	slices.SortStableFunc(l.outages, func(a, b *Bar) int { return cmp.Compare(a.Start, b.Start) })
+	l.ahead = l.outages
 	l.cut()
 	return l
 }
@@ -222,10 +225,33 @@ func (l *layout) cut() {
 }
 
 // lowest returns the lowest PEs, n or as many as there are, that are idle and in use now, and
-// that nothing which is coming wants before a time.
+// that nothing which is coming wants before a time: those first that stay in use until then.
 func (l *layout) lowest(n berth.Count, now, until berth.Time) berth.PESet {
+	free := l.idle.Minus(l.down)
+	for len(l.ahead) > 0 && l.ahead[0].Start <= now {
+		l.ahead = l.ahead[1:]
+	}
+	var gone []berth.Run
+	for _, b := range l.ahead {
+		if b.Start >= until {
+			break
+		}
+		gone = append(gone, berth.Run{Lo: b.First, Hi: b.First + berth.PE(b.PEs)})
+	}
+	if len(gone) == 0 {
+		return l.lowestOf(free, n, now, until)
+	}
+	going := free.And(berth.NewPESet(gone...))
+	pes := l.lowestOf(free.Minus(going), n, now, until)
+	if left := n - pes.Count(); left > 0 {
+		pes = pes.Or(l.lowestOf(going, left, now, until))
+	}
+	return pes
+}
+
+func (l *layout) lowestOf(idle berth.PESet, n berth.Count, now, until berth.Time) berth.PESet {
 	var runs []berth.Run
-	for _, free := range l.idle.Minus(l.down).Runs() {
+	for _, free := range idle.Runs() {
 		i, found := slices.BinarySearch(l.cuts, free.Lo)
 		if !found {
 			i--

@@ -87,22 +87,34 @@ func TestProvisionalBars(t *testing.T) {
 				return b.Class == ClassPromise && b.First == pe && b.Start < ends[number] && b.End > starts[number]
 			})
 		}
+		// goes reports whether a PE goes out of use before a promise ends.
+		goes := func(pe berth.PE, number uint32) bool {
+			return slices.ContainsFunc(fixed, func(b Bar) bool {
+				return b.Class == ClassOutage && b.First == pe && b.Start < ends[number] && b.Start > starts[number]
+			})
+		}
 		for number, start := range starts {
-			highest := berth.PE(-1)
+			highest := [2]berth.PE{-1, -1} // of those that stay in use, and of those that do not
+			at := func(pe berth.PE) *berth.PE {
+				if goes(pe, number) {
+					return &highest[1]
+				}
+				return &highest[0]
+			}
 			for pe := range berth.PE(pool.PEs) {
 				holders, down := has(pe, start)
 				if len(holders) > 1 {
 					t.Fatalf("PE %d is held by %v at %d", pe, holders, start)
 				}
 				if len(holders) == 1 && holders[0] == number {
-					if highest = pe; down || named(pe, number) {
+					if *at(pe) = pe; down || named(pe, number) {
 						t.Fatalf("%d gets PE %d, which is out of use at %d", number, pe, start)
 					}
 				}
 			}
-			for pe := range highest {
-				if holders, down := has(pe, start); len(holders) == 0 && !down && !named(pe, number) {
-					t.Fatalf("%d gets PE %d at %d, and %d is idle", number, highest, start, pe)
+			for pe := range berth.PE(pool.PEs) {
+				if holders, down := has(pe, start); len(holders) == 0 && !down && !named(pe, number) && (pe < *at(pe) || highest[1] >= 0 && !goes(pe, number)) {
+					t.Fatalf("%d gets PEs up to %d at %d, and %d is idle", number, highest, start, pe)
 				}
 			}
 			for _, u := range unplaced {
