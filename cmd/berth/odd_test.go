@@ -229,3 +229,29 @@ func TestAnotherUserInTheSameTab(t *testing.T) {
 	painted(p, 1)
 	noFaults(t, p)
 }
+
+// Links to other pages and to other promises open in the page that is loaded, and one can go back; with the keys for another tab they do not.
+func TestLinksLoadNoPageAnew(t *testing.T) {
+	t.Parallel()
+	pagesAlone(t)
+	b := browser.Start(t)
+	q := newQuay(t, "harbour")
+	p := b.Open(wide)
+	p.Visit(q.link("alice", service.User, "promises"))
+	p.Wait(`document.querySelector('main a[href=book]')`)
+	p.Eval(`window.loaded = 1`)
+	p.Eval(`document.querySelector('main a[href=book]').click()`)
+	p.Wait(`document.querySelector('h1').innerText === 'Book' && location.pathname.endsWith('/book')`)
+	p.Eval(`history.back()`)
+	p.Wait(`document.querySelector('h1').innerText === 'My promises'`)
+	q.reserve("alice", "harbour", "hers", 4, 3600, 3600, 1800)
+	p.Eval(`const a = document.createElement('a'); a.href = 'promises?sel=hers'; a.id = 'same'; a.innerText = 'same'; document.querySelector('main').append(a); a.click()`)
+	p.Wait(`location.search === '?sel=hers' && document.querySelector('[role=dialog]')?.innerText.includes('hers')`)
+	if is := p.Eval(`window.loaded`); is != 1.0 {
+		t.Errorf("a link has loaded the page anew: %v", is)
+	}
+	if is := p.Eval(`const e = new MouseEvent('click', {bubbles: true, cancelable: true, ctrlKey: true}); let passed = false; addEventListener('click', (x) => { passed = !x.defaultPrevented; x.preventDefault(); }, {once: true}); document.getElementById('same').dispatchEvent(e); passed`); is != true {
+		t.Errorf("a link for another tab is followed in this one")
+	}
+	noFaults(t, p)
+}

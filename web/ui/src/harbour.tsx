@@ -17,12 +17,19 @@ import { frozen, least, most, moving, normal, readView, writeView, type View } f
 /** useView keeps what is looked at in the address of the page. */
 function useView(): [View, (change: Partial<View>) => void, string[]] {
   const [{ view, wrong }, set] = useState(() => readView(location.search));
-  useEffect(() => {
-    const back = () => set(readView(location.search));
-    addEventListener('popstate', back);
-    return () => removeEventListener('popstate', back);
-  }, []);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => {
+    const left = () => clearTimeout(timer.current); // what was to be written there is of the address before
+    const back = () => {
+      left();
+      set(readView(location.search));
+    };
+    addEventListener('popstate', back);
+    return () => {
+      left();
+      removeEventListener('popstate', back);
+    };
+  }, []);
   const change = useCallback((c: Partial<View>) => {
     set((was) => {
       const next = { ...was.view, ...c };

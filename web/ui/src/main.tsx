@@ -48,6 +48,18 @@ const may = (me: Me, page: Name) => rank.indexOf(me.role) >= rank.indexOf(roles[
 const pageOf = (): Name => names.find((n) => location.pathname.endsWith('/' + n)) ?? 'harbour';
 const addressOf = (page: Name) => (page === 'harbour' ? document.baseURI : new URL(page, document.baseURI).href);
 
+/** follow opens pages that links lead to in the page that is loaded. What it shows follows the address, as when one goes back. */
+function follow(e: MouseEvent) {
+  const link = e.target instanceof Element ? e.target.closest('a') : null;
+  if (!link || e.defaultPrevented || e.button !== 0 || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey || link.target || link.hasAttribute('download')) return; // to another tab, window or file
+  const to = new URL(link.href);
+  if (to.hash || !names.some((n) => new URL(addressOf(n)).href === to.origin + to.pathname)) return;
+  e.preventDefault();
+  history.pushState(null, '', to);
+  dispatchEvent(new PopStateEvent('popstate'));
+  scrollTo(0, 0);
+}
+
 /** Whole shows what to do where a page cannot be loaded or has a fault, and leaves the others as they are. */
 class Whole extends Component<{ children: React.ReactNode }, { fault: string }> {
   state = { fault: '' };
@@ -73,15 +85,12 @@ function Page() {
   useEffect(() => {
     const back = () => setPage(pageOf());
     addEventListener('popstate', back);
-    return () => removeEventListener('popstate', back);
+    document.addEventListener('click', follow);
+    return () => {
+      removeEventListener('popstate', back);
+      document.removeEventListener('click', follow);
+    };
   }, []);
-  const go = (e: React.MouseEvent, to: Name) => {
-    if (e.button !== 0 || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey) return; // to another tab or window
-    e.preventDefault();
-    history.pushState(null, '', addressOf(to));
-    setPage(to);
-    scrollTo(0, 0);
-  };
   const pages = useRef<HTMLElement>(null);
   useEffect(() => { // on a phone there is no room for all names
     const [row, here] = [pages.current, pages.current?.querySelector<HTMLElement>('[aria-current]')];
@@ -136,7 +145,7 @@ function Page() {
           </Group>
           {offered.length > 1 && (
             <nav ref={pages} aria-label={text.pagesOf} className="pages">
-              {offered.map((p) => <Anchor key={p} href={addressOf(p)} size="sm" underline="never" aria-current={page === p ? 'page' : undefined} onClick={(e: React.MouseEvent) => go(e, p)}>{text.pages[p]}</Anchor>)}
+              {offered.map((p) => <Anchor key={p} href={addressOf(p)} size="sm" underline="never" aria-current={page === p ? 'page' : undefined}>{text.pages[p]}</Anchor>)}
             </nav>
           )}
           <Group gap="xs" wrap="nowrap">
