@@ -147,13 +147,10 @@ func (s *sharing) event(x *flows) (engine.Event, bool) {
 		}
 	case s.chance(4):
 		site := &x.config.Sites[s.dice.IntN(len(x.config.Sites))]
-		for i := range site.Pools {
-			if p := &site.Pools[i]; p.Binding == berth.Early {
-				from := x.now + 10 + berth.Time(s.dice.IntN(100))
-				x.beside("maintenance")
-				return engine.Down(berth.Outage{Resource: berth.PoolID(site.Name, p.Name), PEs: berth.NewPESet(berth.Run{Hi: berth.PE(p.PEs)}), From: from, Until: from + 20}), true
-			}
-		}
+		p := &site.Pools[s.dice.IntN(len(site.Pools))]
+		from := x.now + 10 + berth.Time(s.dice.IntN(100))
+		x.beside("maintenance")
+		return engine.Down(berth.Outage{Resource: berth.PoolID(site.Name, p.Name), PEs: berth.NewPESet(berth.Run{Hi: berth.PE(p.PEs)}), From: from, Until: from + 20}), true
 	}
 	return engine.Event{}, false
 }

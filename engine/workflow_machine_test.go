@@ -205,7 +205,7 @@ func (x *flows) event() engine.Event {
 		if x.chance(70) {
 			o.Until = x.now + 1 + berth.Time(x.rng.IntN(60))
 		}
-		if of.Binding == berth.Early && x.chance(40) {
+		if x.chance(40) {
 			o.From = x.now + berth.Time(x.rng.IntN(40))
 			if o.Until > 0 {
 				o.Until = max(o.Until, o.From+1)
