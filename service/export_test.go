@@ -124,7 +124,15 @@ func (h *Host) CheckPicture(id berth.ResourceID) (followed bool, err error) {
 		followed = known && k.drawing.generation != m.generation(id)
 	}
 	d, _ := h.drawings.get(m, pool, id, "")
-	if err := heldOnce(pool, d.pages); err != nil {
+	exchanged := map[uint32]bool{} // by number: what may have had other PEs before
+	m.cards.Scan(func(k *card) bool {
+		if r := k.promise; r != nil && r.Generation > 0 && (r.State == berth.Active || k.end != "") {
+			exchanged[uint32(r.Sequence)&^OutageBit] = true
+		}
+		return true
+	})
+	now := h.Now()
+	if err := heldOnce(pool, d.pages, func(b, o *Bar) bool { return min(b.End, o.End) <= now && (exchanged[b.Number] || exchanged[o.Number]) }); err != nil {
 		return followed, err
 	}
 	if d.number != m.number {
@@ -150,14 +158,15 @@ func (h *Host) CheckPicture(id berth.ResourceID) (followed bool, err error) {
 	return followed, nil
 }
 
-// heldOnce returns an error about a PE that two bars hold at a time, beside outages.
-func heldOnce(pool *berth.Pool, pages [][]Bar) error {
+// heldOnce returns an error about a PE that two bars hold at a time, beside outages, and beside what is past of work
+// that may have got other PEs: it is drawn on those that it had last.
+func heldOnce(pool *berth.Pool, pages [][]Bar, past func(b, o *Bar) bool) error {
 	of := make([][]Bar, pool.PEs)
 	for _, page := range pages {
 		for _, b := range page {
 			for pe := b.First; b.Class != ClassOutage && pe < b.First+berth.PE(b.PEs); pe++ {
 				for _, o := range of[pe] {
-					if o.Start < b.End && b.Start < o.End {
+					if o.Start < b.End && b.Start < o.End && !past(&b, &o) {
 						return fmt.Errorf("PE %d is held by %+v and by %+v", pe, o, b)
 					}
 				}
