@@ -256,7 +256,7 @@ func (r *row) after1(column int, v float64, theta *[maxOrder]float64, l1 *row) {
 	r[column] = v + float64(theta[0]*l1[column])
 }
 
-// after2 does so behind the last two, of which l1 is the later.
+// after2 does so behind the last two; l1 is the later one.
 func (r *row) after2(column int, v float64, theta *[maxOrder]float64, l1, l2 *row) {
 	r[column] = v + float64(theta[0]*l1[column]) + float64(theta[1]*l2[column])
 }

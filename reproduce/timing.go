@@ -13,8 +13,8 @@ const (
 	timedAtOnce = time.Millisecond
 	// timedEnough ends it however much the times differ.
 	timedEnough = 50 * time.Millisecond
-	// timedLooks is the least number of times of which the least and the greatest are a 95 % interval
-	// of the median.
+	// timedLooks is the least number of times: the least and the greatest of six are a 95 % interval
+	// of their median.
 	timedLooks = 6
 	// timedWithin is how wide that interval may be, as a part of the median.
 	timedWithin = 0.05
