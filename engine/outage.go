@@ -139,16 +139,15 @@ func (e *Engine) strike(o *berth.Outage, vacated []*state.Entry) {
 
 // running returns what runs on the PEs of an outage, by sequence.
 func (e *Engine) running(o *berth.Outage) []*state.Entry {
-	return e.state.Select(func(d *state.Entry) bool {
-		return d.State() == berth.Active && e.holdsAny(d, o.Resource, o.PEs)
-	})
+	return e.state.Active(func(d *state.Entry) bool { return e.holdsAny(d, o.Resource, o.PEs) })
 }
 
 // holdsAny reports whether a part of a reservation that is not over holds one of some
 // PEs of a pool.
 func (e *Engine) holdsAny(d *state.Entry, pool berth.ResourceID, pes berth.PESet) bool {
-	for part := range d.Parts() {
-		if a := d.Part(part); a.Resource == pool && d.Holds(part) && a.End > e.state.Now() && a.PEs.Overlap(pes) > 0 {
+	allotments := d.Look().Allotments
+	for part := range allotments {
+		if a := &allotments[part]; a.Resource == pool && d.Holds(part) && a.End > e.state.Now() && a.PEs.Overlap(pes) > 0 {
 			return true
 		}
 	}

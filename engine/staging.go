@@ -56,9 +56,13 @@ func (e *Engine) updateForecast(f *berth.Forecast) error {
 	var list []transfer
 	comes := func(x *berth.Transfer) bool { return x.Site == f.Site && x.End > e.state.Now() }
 	waits := func(d *state.Entry) bool { // few do of all, which are put in order
-		for x := range d.Transfers() {
-			if comes(&x) {
-				return d.State() != berth.Active && d.Request().Task == nil
+		r := d.Look()
+		if r.State == berth.Active || r.Request.Task != nil {
+			return false
+		}
+		for i := range r.Transfers {
+			if comes(&r.Transfers[i]) {
+				return true
 			}
 		}
 		return false

@@ -110,9 +110,12 @@ func reservations(list func() []*state.Entry) iter.Seq[berth.Reservation] {
 
 // Queue yields the reservations of a site that have that standing, in the order of
 // acceptance. Pending requests have no site yet: see Pending. Cost: O(n) for n live
-// reservations, and sorting what is yielded.
+// reservations, of those that run for n held or active, and sorting what is yielded.
 func (e *Engine) Queue(site string, s Standing) iter.Seq[berth.Reservation] {
 	return reservations(func() []*state.Entry {
+		if s == StandingRunning {
+			return e.state.Active(func(d *state.Entry) bool { return d.At(site) })
+		}
 		return e.state.Select(func(d *state.Entry) bool { return standing(d) == s && d.At(site) })
 	})
 }

@@ -98,14 +98,14 @@ func standardized(w []float64, centred bool) (z []float64, shift, scale float64)
 // fitter fits all orders to one series, each starting from its smaller
 // neighbours.
 type fitter struct {
-	w        []float64
-	mean     bool
-	e, spare []float64
-	done     [maxOrder + 1][maxOrder + 1]*arimaFit
+	w    []float64
+	mean bool
+	room *room
+	done [maxOrder + 1][maxOrder + 1]*arimaFit
 }
 
 func newFitter(w []float64, mean bool) *fitter {
-	return &fitter{w: w, mean: mean, e: make([]float64, len(w)), spare: make([]float64, len(w))}
+	return &fitter{w: w, mean: mean, room: newRoom(len(w))}
 }
 
 // fit estimates order (p,q); the orders with one parameter less come first.
@@ -116,7 +116,7 @@ func (f *fitter) fit(p, q int) arimaFit {
 	best, least := arma{}, math.Inf(1)
 	try := func(start arma) {
 		start.p, start.q, start.mean = p, q, f.mean
-		if sum := start.minimize(f.w, f.e, f.spare, compare); sum < least {
+		if sum := start.minimize(f.w, f.room, compare); sum < least {
 			best, least = start, sum
 		}
 	}
@@ -135,19 +135,20 @@ func (f *fitter) fit(p, q int) arimaFit {
 // polished estimates the parameters of a fit to the last digits.
 func (f *fitter) polished(fit *arimaFit) arimaFit {
 	m := fit.arma
-	m.minimize(f.w, f.e, f.spare, polish)
+	m.minimize(f.w, f.room, polish)
 	return f.judged(m)
 }
 
 // judged returns the fit of given parameters with its criterion.
 func (f *fitter) judged(m arma) arimaFit {
 	fit := arimaFit{arma: m}
-	fit.sum = m.residuals(f.w, f.e)
+	e := f.room.e
+	fit.sum = m.residuals(f.w, e)
 	// The first residuals are left out for every order, so that the criteria
 	// speak of the same values.
 	n := float64(len(f.w) - maxOrder)
 	k := float64(m.parameters() + 1)
-	fit.sigma2 = variance(f.e[maxOrder:], 0)
+	fit.sigma2 = variance(e[maxOrder:], 0)
 	fit.criterion = math.Inf(1)
 	if n > k+1 {
 		const floor = 1e-24 // what rounding leaves of a series of size 1

@@ -43,6 +43,49 @@ func (m *arma) residuals(w, e []float64) float64 {
 	return sum
 }
 
+// less does what residuals does, but once the sum is not less than most it may stop:
+// then what it returns is not either, and e is not whole. What is used again stays in
+// registers.
+func (m *arma) less(w, e []float64, most float64) float64 {
+	clear(e[:min(m.p, len(e))])
+	var x [maxOrder]float64 // values off the mean, newest first; those of residuals are 0
+	for j := range min(m.p, len(w)) {
+		x[j] = w[m.p-1-j] - m.mu
+	}
+	x1, x2, x3, r1, r2, r3 := x[0], x[1], x[2], 0.0, 0.0, 0.0
+	phi, theta, p, q := m.phi, m.theta, m.p, m.q
+	sum := 0.0
+	for t := p; t < len(w); t++ {
+		off := w[t] - m.mu
+		v := off
+		if p > 0 {
+			v -= float64(phi[0] * x1)
+			if p > 1 {
+				v -= float64(phi[1] * x2)
+				if p > 2 {
+					v -= float64(phi[2] * x3)
+				}
+			}
+		}
+		if q > 0 {
+			v += float64(theta[0] * r1)
+			if q > 1 {
+				v += float64(theta[1] * r2)
+				if q > 2 {
+					v += float64(theta[2] * r3)
+				}
+			}
+		}
+		e[t] = v
+		if sum += float64(v * v); sum >= most {
+			return sum
+		}
+		x1, x2, x3 = off, x1, x2
+		r1, r2, r3 = v, r1, r2
+	}
+	return sum
+}
+
 // leastRoot is how far outside the unit circle every root of both polynomials
 // must lie (application-aware paper, section b.5 of its specification).
 const leastRoot = 1.001
@@ -82,43 +125,199 @@ type normal struct {
 	g [most]float64
 }
 
-// linearize returns the equations at m, whose residuals are e.
-func (m *arma) linearize(w, e []float64) normal {
+// room is what a search for a minimum writes to, for a series of one length.
+type room struct {
+	e, spare []float64
+	rows     []row // by time
+}
+
+func newRoom(length int) *room {
+	return &room{e: make([]float64, length), spare: make([]float64, length), rows: make([]row, length)}
+}
+
+// row is the derivatives of one residual by all parameters that there may be, and the residual.
+type row [width]float64
+
+// The columns of a row.
+const (
+	byPhi   = 0
+	byTheta = maxOrder
+	byMean  = 2 * maxOrder
+	itself  = byMean + 1
+	width   = itself + 1
+)
+
+// linearize returns the equations at m, whose residuals are e. The sums are those of the plain
+// definition, each in the order of time (TestLinearizedPlainly).
+func (m *arma) linearize(w, e []float64, rows []row) normal {
+	m.derive(w, e, rows)
 	eq := normal{n: m.parameters()}
-	// The derivatives of e follow e's own recursion; only the last q are needed.
-	var held [maxOrder + 1][most]float64
-	constant := -1.0
-	for j := range m.p {
-		constant += m.phi[j]
+	var columns [width + blockWidth]uint // of the parameters, then the residuals
+	for i := range m.p {
+		columns[i] = uint(byPhi + i)
 	}
-	for t := m.p; t < len(w); t++ {
-		d := &held[t%(maxOrder+1)]
-		for i := range m.p {
-			d[i] = m.mu - w[t-1-i]
-		}
-		for i := range m.q {
-			d[m.p+i] = 0
-			if t-1-i >= 0 {
-				d[m.p+i] = e[t-1-i]
-			}
-		}
-		if m.mean {
-			d[eq.n-1] = constant
-		}
-		for j := 1; j <= m.q && t-j >= m.p; j++ {
-			before := &held[(t-j)%(maxOrder+1)]
-			for i := range eq.n {
-				d[i] += float64(m.theta[j-1] * before[i])
-			}
-		}
-		for i := range eq.n {
-			eq.g[i] += float64(d[i] * e[t])
-			for k := range i + 1 {
-				eq.a[i][k] += float64(d[i] * d[k])
+	for i := range m.q {
+		columns[m.p+i] = uint(byTheta + i)
+	}
+	if m.mean {
+		columns[eq.n-1] = byMean
+	}
+	columns[eq.n] = itself
+	rows = rows[m.p:]
+	for i := 0; i <= eq.n; i += blockHeight {
+		last := min(i+1, eq.n-1) // column that is wanted
+		for k := 0; k <= last; k += blockWidth {
+			if k+1 < last {
+				eq.put(i, k, products(rows, columns[i:], columns[k:]))
+			} else {
+				eq.put(i, k, corner(rows, columns[i:], columns[k:]))
 			}
 		}
 	}
 	return eq
+}
+
+// derive writes the derivatives of the residuals by the parameters, which follow the
+// recursion of the residuals, and the residuals. Columns of parameters that m has not are not written.
+func (m *arma) derive(w, e []float64, rows []row) {
+	constant := -1.0
+	for j := range m.p {
+		constant += m.phi[j]
+	}
+	var zero row
+	l1, l2, l3 := &zero, &zero, &zero // the last rows
+	var y [maxOrder]float64           // the last values off the mean, with the other sign
+	for j := range m.p {
+		y[j] = m.mu - w[m.p-1-j]
+	}
+	y1, y2, y3, e1, e2, e3 := y[0], y[1], y[2], 0.0, 0.0, 0.0
+	p, q, mean, mu, theta := m.p, m.q, m.mean, m.mu, &m.theta
+	e, rows = e[:len(w)], rows[:len(w)]
+	for t := p; t < len(w); t++ {
+		r := &rows[t]
+		r[itself] = e[t]
+		switch q {
+		case 0:
+			r[byPhi], r[byPhi+1], r[byPhi+2], r[byMean] = y1, y2, y3, constant
+		case 1:
+			r.after1(byTheta, e1, theta, l1)
+			if p > 0 {
+				r.after1(byPhi, y1, theta, l1)
+				if p > 1 {
+					r.after1(byPhi+1, y2, theta, l1)
+					if p > 2 {
+						r.after1(byPhi+2, y3, theta, l1)
+					}
+				}
+			}
+			if mean {
+				r.after1(byMean, constant, theta, l1)
+			}
+		case 2:
+			r.after2(byTheta, e1, theta, l1, l2)
+			r.after2(byTheta+1, e2, theta, l1, l2)
+			if p > 0 {
+				r.after2(byPhi, y1, theta, l1, l2)
+				if p > 1 {
+					r.after2(byPhi+1, y2, theta, l1, l2)
+					if p > 2 {
+						r.after2(byPhi+2, y3, theta, l1, l2)
+					}
+				}
+			}
+			if mean {
+				r.after2(byMean, constant, theta, l1, l2)
+			}
+		case 3:
+			r.after3(byTheta, e1, theta, l1, l2, l3)
+			r.after3(byTheta+1, e2, theta, l1, l2, l3)
+			r.after3(byTheta+2, e3, theta, l1, l2, l3)
+			if p > 0 {
+				r.after3(byPhi, y1, theta, l1, l2, l3)
+				if p > 1 {
+					r.after3(byPhi+1, y2, theta, l1, l2, l3)
+					if p > 2 {
+						r.after3(byPhi+2, y3, theta, l1, l2, l3)
+					}
+				}
+			}
+			if mean {
+				r.after3(byMean, constant, theta, l1, l2, l3)
+			}
+		}
+		y1, y2, y3 = mu-w[t], y1, y2
+		e1, e2, e3 = e[t], e1, e2
+		l1, l2, l3 = r, l1, l2
+	}
+}
+
+// after1 writes a column of a row behind the last one.
+func (r *row) after1(column int, v float64, theta *[maxOrder]float64, l1 *row) {
+	r[column] = v + float64(theta[0]*l1[column])
+}
+
+// after2 does so behind the last two; l1 is the later one.
+func (r *row) after2(column int, v float64, theta *[maxOrder]float64, l1, l2 *row) {
+	r[column] = v + float64(theta[0]*l1[column]) + float64(theta[1]*l2[column])
+}
+
+// after3 does so behind the last three.
+func (r *row) after3(column int, v float64, theta *[maxOrder]float64, l1, l2, l3 *row) {
+	r[column] = v + float64(theta[0]*l1[column]) + float64(theta[1]*l2[column]) + float64(theta[2]*l3[column])
+}
+
+// What products adds up at a time: as many sums as stay in registers.
+const blockHeight, blockWidth = 2, 4
+
+// products returns the sums over all rows of the products of the first columns of i with
+// those of k.
+func products(rows []row, i, k []uint) (sums [blockHeight][blockWidth]float64) {
+	i0, i1 := i[0]%width, i[1]%width
+	k0, k1, k2, k3 := k[0]%width, k[1]%width, k[2]%width, k[3]%width
+	var s00, s01, s02, s03, s10, s11, s12, s13 float64
+	for t := range rows {
+		r := &rows[t]
+		x, y := r[i0], r[i1]
+		a, b, c, d := r[k0], r[k1], r[k2], r[k3]
+		s00 += float64(x * a)
+		s01 += float64(x * b)
+		s02 += float64(x * c)
+		s03 += float64(x * d)
+		s10 += float64(y * a)
+		s11 += float64(y * b)
+		s12 += float64(y * c)
+		s13 += float64(y * d)
+	}
+	return [blockHeight][blockWidth]float64{{s00, s01, s02, s03}, {s10, s11, s12, s13}}
+}
+
+// corner is products where the first two of the columns of k are all that is wanted.
+func corner(rows []row, i, k []uint) (sums [blockHeight][blockWidth]float64) {
+	i0, i1, k0, k1 := i[0]%width, i[1]%width, k[0]%width, k[1]%width
+	var s00, s01, s10, s11 float64
+	for t := range rows {
+		r := &rows[t]
+		x, y, a, b := r[i0], r[i1], r[k0], r[k1]
+		s00 += float64(x * a)
+		s01 += float64(x * b)
+		s10 += float64(y * a)
+		s11 += float64(y * b)
+	}
+	return [blockHeight][blockWidth]float64{{s00, s01}, {s10, s11}}
+}
+
+// put enters the products of a block. Those of the last column, the residuals, are the right side.
+func (eq *normal) put(i, k int, sums [blockHeight][blockWidth]float64) {
+	for y := range sums {
+		for x, sum := range sums[y] {
+			switch row, column := i+y, k+x; {
+			case row < eq.n && column <= row:
+				eq.a[row][column] = sum
+			case row == eq.n && column < eq.n:
+				eq.g[column] = sum
+			}
+		}
+	}
 }
 
 // step solves (A + damping·diag A)·x = -g by Cholesky's method, false if A is
@@ -191,20 +390,21 @@ var (
 
 // minimize moves m to a minimum of the conditional sum of squares and returns
 // that sum, by Gauss-Newton steps damped after Levenberg and Marquardt. A step
-// out of the admissible region counts as none that gains. m must be admissible.
-// e and spare are room as long as w. Cost: O(len(w)·parameters²) a step.
-func (m *arma) minimize(w, e, spare []float64, by effort) float64 {
+// out of the admissible region counts as none that gains. m must be admissible, in must
+// be for series as long as w. Cost: O(len(w)·parameters²) a step.
+func (m *arma) minimize(w []float64, in *room, by effort) float64 {
+	e, spare := in.e, in.spare
 	sum := m.residuals(w, e)
 	damping := 1e-3
 	for range by.steps {
-		eq := m.linearize(w, e)
+		eq := m.linearize(w, e, in.rows)
 		gain := 0.0
 		for damping < 1e9 {
 			x, ok := eq.step(damping)
 			if ok {
 				to := m.moved(&x)
 				if to.admissible() {
-					if s := to.residuals(w, spare); s < sum {
+					if s := to.less(w, spare, sum); s < sum {
 						gain, sum, *m = sum-s, s, to
 						e, spare = spare, e
 						damping = max(damping/10, 1e-12)

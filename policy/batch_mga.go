@@ -13,6 +13,10 @@ const (
 	mgaPatience    = 50  // generations without a gain
 	mgaCrossover   = 4   // 0.8
 	mgaMutation    = 1   // 0.2
+
+	// mgaAreas is how many areas of jobs in pools are kept: 8 MiB of them. Where there are more, each is worked out
+	// whenever it is needed.
+	mgaAreas = 1 << 20
 )
 
 // mga is the genetic algorithm to which Tang and Liao compare (Younis and
@@ -45,10 +49,14 @@ const (
 // It is never worse than min-min by its own fitness, which says little about
 // what both defer. Cost: O(jobs · pools) and O(jobs + pools) for each child, of
 // which there are at most mgaPopulation · mgaGenerations. Memory: 2 ·
-// mgaPopulation chromosomes and a bit for each job and pool.
-type mga struct{ options BatchOptions }
+// mgaPopulation chromosomes, a bit for each job and pool, and their areas while these are at
+// most mgaAreas.
+type mga struct {
+	options BatchOptions
+	keeps   int // areas, at most
+}
 
-func newMGA(o BatchOptions) Batch { return mga{options: o} }
+func newMGA(o BatchOptions) Batch { return mga{options: o, keeps: mgaAreas} }
 
 // load is PE-seconds to do by PEs free.
 type load struct {
@@ -75,6 +83,7 @@ type evolution struct {
 	members []int32  // the jobs that take part
 	allowed []uint64 // by member, words for each: the pools it may go to, as bits
 	words   int
+	work    []int64 // by member and pool that it may go to, PE-seconds; nil where that are too many
 	areas   []int64 // by pool, of the chromosome last measured
 	now     []chromosome
 	next    []chromosome
@@ -110,6 +119,7 @@ func (m mga) begin(t *tally) (e *evolution, seed []int32) {
 		seed[a.Job] = int32(a.Pool)
 	}
 	best := make([]choice, 0, 1)
+	keep := len(t.Jobs)*len(t.Pools) <= m.keeps
 	for job := range t.Jobs {
 		if best = t.scan(job, best); len(best) == 0 {
 			continue
@@ -123,8 +133,13 @@ func (m mga) begin(t *tally) (e *evolution, seed []int32) {
 		e.allowed = append(e.allowed, make([]uint64, e.words)...)
 		row, latest := e.row(len(e.members)-1), t.latest(job)
 		for pool := range t.Pools {
-			if run := t.Now.Add(t.Run(job, pool)); run <= latest && run < berth.Forever && t.cost(job, pool, run, latest) < berth.Forever {
+			run, area := t.Run(job, pool), int64(0)
+			if end := t.Now.Add(run); end <= latest && end < berth.Forever && t.cost(job, pool, end, latest) < berth.Forever {
 				row[pool/64] |= 1 << (pool % 64)
+				area = berth.Area(t.Jobs[job].NPE, run)
+			}
+			if keep {
+				e.work = append(e.work, area)
 			}
 		}
 	}
@@ -239,10 +254,16 @@ func (e *evolution) transfer(c *chromosome, busiest int32) {
 // the most.
 func (e *evolution) measure(c *chromosome) (busiest int32) {
 	clear(e.areas)
-	for i, pool := range c.pools {
-		job := int(e.members[i])
-		area := berth.Area(e.Jobs[job].NPE, e.Run(job, int(pool)))
-		e.areas[pool] = min(e.areas[pool]+area, int64(berth.Endless)-1)
+	if pools := len(e.areas); e.work != nil {
+		for i, pool := range c.pools {
+			e.areas[pool] = min(e.areas[pool]+e.work[i*pools+int(pool)], int64(berth.Endless)-1)
+		}
+	} else {
+		for i, pool := range c.pools {
+			job := int(e.members[i])
+			area := berth.Area(e.Jobs[job].NPE, e.Run(job, int(pool)))
+			e.areas[pool] = min(e.areas[pool]+area, int64(berth.Endless)-1)
+		}
 	}
 	busiest = -1
 	for pool, area := range e.areas {

@@ -212,3 +212,31 @@ func TestMGASwapsOnlyWhereBothMayGo(t *testing.T) {
 	r.serves[0][1] = false
 	expectBatch(t, "mga", &r.Round, true, pairs{{Job: 0, Pool: 0}, {Job: 1, Pool: 1}})
 }
+
+// Areas that are kept are those that are asked for each time: the same is assigned.
+func TestMGAKeepsAreas(t *testing.T) {
+	assigned := 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := someTable(t, 20, 6)
+		if rapid.Bool().Draw(t, "long") { // sums come to the largest area
+			for job := range r.run {
+				for pool := range r.run[job] {
+					if r.run[job][pool] < berth.Endless {
+						r.run[job][pool] *= 1 << 40
+					}
+				}
+			}
+		}
+		seed := rapid.Uint64().Draw(t, "seed")
+		r.Draw = func(i int) uint64 { return mix(seed + uint64(i)) }
+		aware := rapid.Bool().Draw(t, "aware")
+		got, want := batch("mga", &r.Round, aware), policy.NewForgetfulMGA(policy.BatchOptions{Aware: aware}).Assign(&r.Round, nil)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%v, want %v: %s", got, want, r)
+		}
+		assigned += len(got)
+	})
+	if assigned == 0 {
+		t.Error("nothing is assigned")
+	}
+}

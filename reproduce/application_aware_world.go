@@ -283,8 +283,10 @@ func (m *awareMonitor) others(e *engine.Engine) []engine.Event {
 	for k := range m.world.sites {
 		site := &m.world.sites[k]
 		var used []berth.Run
-		for r := range e.Queue(site.Name, engine.StandingRunning) {
-			used = append(used, r.Allotments[0].PEs.Runs()...)
+		for r := range e.Due(site.Name, m.at) {
+			if r.State == berth.Active {
+				used = append(used, r.Allotments[0].PEs.Runs()...)
+			}
 		}
 		pool := &site.Pools[0]
 		theirs := highest(pool.PEs, berth.NewPESet(used...), pool.PEs-m.world.free(k, m.point-1))

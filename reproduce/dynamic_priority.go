@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -249,19 +250,55 @@ func dynamicPriority(s *session) (*experiment, error) {
 func gridCells(s *session) []sweep.Cell {
 	var cells []sweep.Cell
 	runs := gridRuns()
+	alike := gridAlike{known: map[gridSame]gridOutcome{}}
 	for i := range runs {
 		run := &runs[i]
 		for r := range s.repetitions {
 			cells = append(cells, sweep.Cell{
 				Key: fmt.Sprintf("%s%s/%d/seed=%d", run.reading.prefix(), run.policy.name, run.share, s.seed(r)),
 				Run: func(ctx context.Context) ([]float64, error) {
-					o, err := gridlets(s.seed(r), run.share, run.reading.wanted).measure(ctx, run, s.seed(r))
+					o, err := alike.measure(ctx, run, s.seed(r))
 					return o.values(), err
 				},
 			})
 		}
 	}
 	return cells
+}
+
+// gridAlike measures runs. Where nothing is reserved, readings that differ in nothing but the
+// wanted starts are one run, which is measured once.
+type gridAlike struct {
+	mutex sync.Mutex
+	known map[gridSame]gridOutcome
+}
+
+// gridSame is what decides a run in which nothing is reserved.
+type gridSame struct {
+	policy, match string
+	seed          uint64
+}
+
+// measure returns what a run was worth.
+func (a *gridAlike) measure(ctx context.Context, run *gridRun, seed uint64) (gridOutcome, error) {
+	same := gridSame{run.policy.name, run.reading.match, seed}
+	if run.share == 0 && !run.moves {
+		a.mutex.Lock()
+		o, known := a.known[same]
+		a.mutex.Unlock()
+		if known {
+			return o, nil
+		}
+	}
+	o, err := gridlets(seed, run.share, run.reading.wanted).measure(ctx, run, seed)
+	if err == nil && run.share == 0 {
+		still := o
+		still.moved = 0 // which is measured only where promises move
+		a.mutex.Lock()
+		a.known[same] = still
+		a.mutex.Unlock()
+	}
+	return o, err
 }
 
 // prefix begins the keys of a reading's measurements.

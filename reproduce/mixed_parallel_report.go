@@ -22,7 +22,7 @@ func mixedNotes(logs []*openLog) []string {
 		"The loose deadline is half as late again as the latest of the seven tightest ones; taken literally, the paper's \"50 % as large\" could not be met. Instances in which a planner misses it do not count for its CPU-hours, and are counted (table failures).",
 		"Tightest deadlines are searched to a minute or half a per cent. The planners may fail at a deadline although they meet an earlier one, so the search finds a border, not the border.",
 		"Table 6 is of SDSC-BLUE, as in the paper, which searched deadlines on no other log; claims A8, A13 and A14 are over all logs.",
-		"The times of Tables 9 and 10 are measured here, in processor time where the system tells it, and are the one thing in this report that another run does not repeat. They are in two forms: the paper's own steps, one after another, and ours, which remembers what steps have in common; both give the same plans. Deadlines there are half as late again as the latest tightest one of these planners.",
+		"The times of Tables 9 and 10 are measured here, in processor time where the system tells it, and are the one thing in this report that another run does not repeat. They are in two forms: the paper's own steps, one after another, and ours, which remembers what steps have in common; both give the same plans. Each is the median of repetitions: as many as make its 95 % interval at most 5 % wide, at least six, or as take 50 ms, so that plans of more than that are timed once. Deadlines there are half as late again as the latest tightest one of these planners.",
 	}
 	if missing := absent(mixedLogs, logs); missing != "" {
 		notes = append(notes, "Not there (--data): "+missing+". Scenarios on them are left out.")

@@ -514,13 +514,11 @@ func (m *mixedRun) times(ctx context.Context, kind *mixedKind) ([]float64, error
 	return values, nil
 }
 
-// timed returns how long a plan takes, in milliseconds: the mean of as many as
-// take long enough for a clock that may tick a hundred times a second.
+// timed returns how long a plan takes, in milliseconds.
 func timed(problem workflow.Problem, p workflow.Planner, deadline berth.Time) (float64, error) {
-	const enough = 100 * time.Millisecond
-	for runs := 1; ; runs *= 2 {
-		var err error
-		took := cputime.Of(func() {
+	var err error
+	took := middleOf(func(runs int) time.Duration {
+		return cputime.Of(func() {
 			for range runs {
 				var in *workflow.Instance
 				if in, err = workflow.Prepare(problem); err != nil {
@@ -529,14 +527,12 @@ func timed(problem workflow.Problem, p workflow.Planner, deadline berth.Time) (f
 				in.Try(p, deadline)
 			}
 		})
-		if err != nil {
-			return 0, err
-		}
-		if took >= enough {
-			t := runningMean{float64(took) / float64(time.Millisecond), runs}
-			return t.mean(), nil
-		}
+	})
+	if err != nil {
+		return 0, err
 	}
+	t := runningMean{took, 1}
+	return t.mean(), nil
 }
 
 // timeNames are those of mixedRun.times.

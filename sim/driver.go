@@ -297,7 +297,9 @@ func (d *driver) apply(now berth.Time, event *engine.Event) error {
 		err = errors.Join(err, d.tellRefused(changes))
 	}
 	if err == nil && d.flows != nil && len(d.effects) > 0 {
-		changes = slices.Clone(changes)
+		if d.checksIn { // they are looked at after others have come
+			changes = slices.Clone(changes)
+		}
 		err = d.settle(now)
 	}
 	if err != nil || !d.checksIn {
@@ -320,8 +322,12 @@ func (d *driver) tellRefused(changes []change.Change) error {
 
 // settle says that the sites are in line with what the last step asked of them.
 func (d *driver) settle(now berth.Time) error {
-	for _, effect := range slices.Clone(d.effects) {
-		event := engine.Settle(effect.Number)
+	numbers := make([]uint64, len(d.effects)) // others come while these are settled
+	for i := range d.effects {
+		numbers[i] = d.effects[i].Number
+	}
+	for _, number := range numbers {
+		event := engine.Settle(number)
 		if err := d.apply(now, &event); err != nil {
 			return err
 		}

@@ -97,6 +97,8 @@ type Instance struct {
 	orders map[allotment][]int32
 	starts map[allotment][]berth.Time // by what is kept free, see reserves
 	bound  berth.Time                 // see lowerBound
+
+	reached berth.Duration // see firstReach; 0 until it is asked for
 }
 
 // allotment is a way to give each task a number of PEs.

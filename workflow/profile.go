@@ -105,8 +105,14 @@ func (p *profile) fresh() *block {
 	return new(block)
 }
 
+// bound brings the lowest and the highest count up to date.
 func (b *block) bound() {
-	b.low, b.high = slices.Min(b.free[:b.n]), slices.Max(b.free[:b.n])
+	free := b.free[:b.n]
+	low, high := free[0], free[0]
+	for _, n := range free {
+		low, high = min(low, n), max(high, n)
+	}
+	b.low, b.high = low, high
 }
 
 // cursor is a place in a profile: record i of block b.
@@ -172,7 +178,11 @@ func (p *profile) take(from, to berth.Time, n berth.Count) {
 		for ; i < b.n && b.times[i] < to; i++ {
 			b.free[i] -= n
 		}
-		b.bound()
+		if c.i == 0 && i == b.n { // all alike
+			b.low, b.high = b.low-n, b.high-n
+		} else {
+			b.bound()
+		}
 		if i < b.n || c.b+1 == len(p.blocks) {
 			return
 		}

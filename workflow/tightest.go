@@ -23,11 +23,11 @@ func (in *Instance) Tightest(p Planner) (berth.Time, Plan, bool) {
 		plan, ok := in.try(p, berth.Forever)
 		return plan.End(in.now), plan, ok
 	}
-	first, ok := in.try(Planner{how: tightestFor}, berth.Forever)
+	first, ok := in.firstReach()
 	if !ok {
 		return 0, Plan{}, false
 	}
-	lo, hi := int64(0), int64(first.Turnaround)
+	lo, hi := int64(0), int64(first)
 	plan, ok := in.try(p, in.now+berth.Time(hi))
 	for ; !ok; plan, ok = in.try(p, in.now+berth.Time(hi)) {
 		lo, hi = hi, 2*hi
@@ -44,6 +44,19 @@ func (in *Instance) Tightest(p Planner) (berth.Time, Plan, bool) {
 		}
 	}
 	return in.now + berth.Time(hi), plan, true
+}
+
+// firstReach returns the turn-around that the search begins with: one plan is made for
+// all planners. It is false if that was stopped, and then not remembered.
+func (in *Instance) firstReach() (berth.Duration, bool) {
+	if in.reached == 0 || in.problem.Plain {
+		plan, ok := in.try(Planner{how: tightestFor}, berth.Forever)
+		if !ok {
+			return 0, false
+		}
+		in.reached = plan.Turnaround
+	}
+	return in.reached, true
 }
 
 // refuse explains why a planner gave no plan, and what could be had.

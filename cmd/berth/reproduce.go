@@ -183,6 +183,7 @@ func (a *app) reproduce(cmd *cobra.Command, paper *reproduce.Paper, flags *repro
 		}
 		defer folder.Drop()
 	}
+	spacious()
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
 	began := time.Now()

@@ -53,6 +53,7 @@ func (a *app) reproduceAll(cmd *cobra.Command, flags *reproduceFlags) error {
 		}
 		defer folders.drop()
 	}
+	spacious()
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
 	began := time.Now()

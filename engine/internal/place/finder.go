@@ -553,9 +553,7 @@ func (x *search) eager(p *pool, v berth.Variant) bool {
 // RunningJobs returns the jobs that run and are not over now, those that started
 // last first.
 func (f *Finder) RunningJobs() []*state.Entry {
-	running := f.state.Select(func(e *state.Entry) bool {
-		return e.Request().IsJob() && e.State() == berth.Active && e.End() > f.state.Now()
-	})
+	running := f.state.Active(func(e *state.Entry) bool { return e.Request().IsJob() && e.End() > f.state.Now() })
 	sortRunning(running)
 	return running
 }

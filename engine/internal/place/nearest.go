@@ -258,12 +258,7 @@ func (f *Finder) InTheWay(blocks []berth.Allotment, several bool, yielding []*st
 	}
 	p := f.poolOf(blocks[0].Resource)
 	late := p.config.Binding == berth.Late
-	var candidates []*state.Entry
-	candidates = append(candidates, f.state.Select(func(d *state.Entry) bool {
-		return d.State() != berth.Active && !d.Vacant() && (several || d.Parts() == 1) &&
-			slices.ContainsFunc(blocks, func(b berth.Allotment) bool { return overlaps(d, &b, late) })
-	})...)
-	slices.SortFunc(candidates, func(a, b *state.Entry) int { return state.ByStart(b, a) })
+	var candidates []*state.Entry // those that overlap a block; nil until one is needed
 	t := f.state.Try()
 	defer t.Close()
 	view := t.View(p.index)
@@ -274,6 +269,9 @@ func (f *Finder) InTheWay(blocks []berth.Allotment, several bool, yielding []*st
 	}
 	for i := range blocks {
 		for !view.Takes(&blocks[i]) {
+			if candidates == nil {
+				candidates = f.overlapping(blocks, several, late)
+			}
 			short := blocks[i]
 			if late {
 				short.Start = shortage(view, &short)
@@ -296,11 +294,35 @@ func (f *Finder) InTheWay(blocks []berth.Allotment, several bool, yielding []*st
 	return displaced, true
 }
 
+// overlapping returns the reservations that have not started and overlap blocks of one pool, those
+// that start last first. They start before the last of the blocks ends. Cost: O(n) for n that are held,
+// active or due by then, and sorting what is returned.
+func (f *Finder) overlapping(blocks []berth.Allotment, several, late bool) []*state.Entry {
+	until := f.state.Now()
+	for i := range blocks {
+		until = max(until, blocks[i].End-1)
+	}
+	list := f.state.Soon(until, func(d *state.Entry) bool {
+		if d.State() == berth.Active || d.Vacant() || !several && d.Parts() != 1 {
+			return false
+		}
+		for i := range blocks {
+			if overlaps(d, &blocks[i], late) {
+				return true
+			}
+		}
+		return false
+	})
+	slices.SortFunc(list, func(a, b *state.Entry) int { return state.ByStart(b, a) })
+	return list
+}
+
 // overlaps reports whether a part of a reservation holds something of a block; of a
 // pool of late binding any PE will do.
 func overlaps(d *state.Entry, b *berth.Allotment, late bool) bool {
-	for i := range d.Parts() {
-		a := d.Part(i)
+	allotments := d.Look().Allotments
+	for i := range allotments {
+		a := &allotments[i]
 		if a.Resource == b.Resource && a.NPE > 0 && a.Start < b.End && a.End > b.Start && (late || a.PEs.Overlap(b.PEs) > 0) {
 			return true
 		}

@@ -96,14 +96,19 @@ func (s *State) unheld(blocks []berth.Allotment) []berth.Allotment {
 
 // running returns what runs in a pool, by sequence.
 func (s *State) running(pool berth.ResourceID) []*Entry {
-	return s.Select(func(e *Entry) bool {
-		return e.r.State == berth.Active && slices.ContainsFunc(e.r.Allotments, func(a berth.Allotment) bool { return a.Resource == pool })
+	return s.Active(func(e *Entry) bool {
+		for i := range e.r.Allotments {
+			if e.r.Allotments[i].Resource == pool {
+				return true
+			}
+		}
+		return false
 	})
 }
 
 // Uncovered returns what an outage would take of its pool that is not out of use
 // already and not held by running work, as disjoint blocks. Cost: O(outages +
-// live reservations).
+// reservations that are held or active).
 func (s *State) Uncovered(o *berth.Outage) []berth.Allotment { return s.unheld(s.beyond(o)) }
 
 // addOutage folds WentDown.
