@@ -31,7 +31,10 @@ type wanted struct {
 }
 
 // unwanted says why a promise is not, or not so, at a site any more.
-type unwanted struct{ id, cause string }
+type unwanted struct {
+	id, cause string
+	lives     bool // its promise is at another site
+}
 
 // wish is one promise as it should be at a site.
 type wish struct {
@@ -333,8 +336,14 @@ func (a *arranging) releaseAll(ctx context.Context, state *site.State, want *wan
 			a.retire(ctx, p, id, name)
 			continue
 		}
+		u := want.over[p]
+		var stranded []site.Report
+		if u.lives {
+			stranded = a.k.handedIn(ctx, state, name)
+		}
 		if a.try(ctx, p, string(name), func() error { return a.booker.Release(ctx, name) }) {
-			a.h.log.Info("a reservation was released at a site", "site", a.k.name, "reservation", name, "id", want.over[p].id, "jobs ended", jobsIn(state, name), "cause", want.over[p].cause)
+			a.h.log.Info("a reservation was released at a site", "site", a.k.name, "reservation", name, "id", u.id, "jobs ended", jobsIn(state, name), "cause", u.cause)
+			a.h.tellStranded(ctx, a.k, u.id, stranded)
 		}
 	}
 }

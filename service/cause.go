@@ -73,11 +73,11 @@ func (h *Host) over(k *keeper, state *site.State, w *wanted) map[promise]unwante
 		c := h.core.card(u.id)
 		switch id, moved := w.moved[p]; {
 		case moved:
-			u = unwanted{id, "its promise is elsewhere"}
+			u = unwanted{id: id, cause: "its promise is elsewhere"}
 		case c == nil:
 			u.cause = "nothing is promised under its name"
 		case c.end == "":
-			u.cause = "its promise is not at this site"
+			u.cause, u.lives = "its promise is not at this site", true
 		default:
 			u.cause = "its promise is " + string(c.end)
 		}

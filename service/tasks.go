@@ -316,6 +316,41 @@ func (h *Host) tellLeft(ctx context.Context, at, id, trouble string) {
 	})
 }
 
+// handedIn returns the jobs of a reservation that wait or run, as the site tells it now or, if it does not, as a look has shown it.
+func (k *keeper) handedIn(ctx context.Context, state *site.State, name site.Name) []site.Report {
+	reports, err := k.report(ctx, name)
+	if err != nil {
+		reports = state.Reports(k.name, name)
+	}
+	return slices.DeleteFunc(reports, func(r site.Report) bool { return r.Stage == site.Ended })
+}
+
+// strandedReason is why a job has ended whose promise is at another site by now.
+const strandedReason = "its promise has moved to another site; hand it in again"
+
+// tellStranded tells that jobs have ended with the reservation that they waited or ran in, since no site takes jobs over from
+// another. Tasks of workflows are handed in again without that.
+func (h *Host) tellStranded(ctx context.Context, k *keeper, id string, jobs []site.Report) {
+	jobs = slices.DeleteFunc(jobs, func(r site.Report) bool { return r.Key == flowKey })
+	if len(jobs) == 0 {
+		return
+	}
+	_, _ = call(ctx, h, "", func(answer func(struct{}, error)) { // the error is that the service stops
+		var events []taskEvent
+		for _, r := range jobs {
+			if known := h.core.tasksAt(k.name).byJob[r.ID]; known != nil && known.task.Stage == site.Ended || h.core.card(id) == nil {
+				continue // a look was sooner
+			}
+			r.Stage, r.End, r.Result, r.Reason = site.Ended, h.clock(), site.Result{Ending: site.Cancelled}, strandedReason
+			events = append(events, taskEvent{reservation: id, task: Task{Site: k.name, Report: r}, what: TaskEnded, pes: k.pesOf(&r.Job)})
+		}
+		for some := range slices.Chunk(events, tasksAtOnce) {
+			h.recordTasks(&taskLook{site: k.name, events: some})
+		}
+		answer(struct{}{}, nil)
+	})
+}
+
 // ownerOf returns the id of the promise whose reservation a job is or was in, empty if that is
 // none of this service's. Cost: O(remembered requests) for a look with a job of a
 // reservation that was not seen before.
