@@ -546,22 +546,15 @@ func (c *Core) promise(id string, changes []change.Change) *berth.Reservation {
 	if x := &changes[0]; x.Kind == change.Queued && c.freshTasks.of != nil && len(changes) > 1 && changes[1].Kind == change.Accepted && changes[1].ID == id {
 		return changes[1].Reservation // which is followed next
 	}
-	state, live := c.engine.State(id)
-	if !live {
+	r := c.engine.Promise(id)
+	if r == nil {
 		return nil
 	}
-	const most = 4 // changes of a request that is promised when it arrives
-	if state != berth.Active {
-		if x := &changes[0]; x.Kind == change.Accepted {
-			return x.Reservation
-		}
-		if last := &changes[len(changes)-1]; len(changes) <= most && last.Kind == change.Accepted && last.ID == id {
-			return last.Reservation
-		}
+	if x := &changes[0]; x.Kind == change.Accepted && r.State != berth.Active && r.Generation != x.Reservation.Generation {
+		return x.Reservation // what became of it in the same step is followed next
 	}
-	r, _ := c.engine.Promise(id)
-	c.found.id, c.found.promise = id, &r
-	return &r
+	c.found.id, c.found.promise = id, r
+	return r
 }
 
 // finish notes how a request ended.

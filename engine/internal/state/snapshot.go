@@ -77,7 +77,7 @@ func (s *State) Snapshot() []byte {
 	live := s.ledger.inOrder()
 	out.Reservations = make([]savedReservation, 0, len(live))
 	for _, e := range live {
-		r := savedReservation{Reservation: e.r}
+		r := savedReservation{Reservation: *e.r}
 		for part := range e.r.Allotments {
 			if !e.Holds(part) {
 				r.Over = append(r.Over, part)
@@ -216,7 +216,8 @@ func (s *State) restoreReservations(list []savedReservation) error {
 			return fmt.Errorf("reservation %q is there twice, or reservations are out of order", r.Request.ID)
 		}
 		entry := new(Entry)
-		s.ledger.add(entry, &r.Reservation)
+		entry.copy(&r.Reservation)
+		s.ledger.add(entry)
 		for _, part := range r.Over {
 			if part < 0 || part >= len(r.Allotments) || !entry.Holds(part) {
 				return fmt.Errorf("reservation %q has no part %d to be over", r.Request.ID, part)

@@ -1,5 +1,7 @@
 package state
 
+import "github.com/berth-hpc/berth"
+
 // spent is the memory of jobs and reservations that are over: most of a long history needs
 // no more of it than what is live at once. After a change one may still look at what
 // it ended, so that it waits until time moves on.
@@ -34,10 +36,21 @@ func (m *spent) leave(e *Entry) {
 	}
 }
 
+// spare returns the memory of its reservation, emptied; nil if others have it.
+func (e *Entry) spare() *berth.Reservation {
+	if e.r == nil || e.lent {
+		return nil
+	}
+	own := e.r.Allotments
+	clear(own)
+	*e.r = berth.Reservation{Allotments: own[:0]}
+	return e.r
+}
+
 // moveOn makes room of what was over before time moved on.
 func (m *spent) moveOn() {
 	for i, e := range m.over {
-		*e = Entry{}
+		*e = Entry{r: e.spare(), lists: e.lists}
 		m.entries = append(m.entries, e)
 		m.over[i] = nil
 	}
