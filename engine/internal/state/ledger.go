@@ -70,25 +70,32 @@ type Entry struct {
 	unbooked int32              // place in the list of flat.unbooked, from 1
 	owned    int32              // place in the list of its user
 	apart    int32              // place in the list of what is held or active, from 1; 0 if it is neither
-	lists    *lists             // nil until it is needed
 	vacant   bool               // it has given up its place
 	lent     bool               // others have the reservation, which is not written any more
 	first    timer              // the start, then the end of the first part
-	multi    *multipart         // nil until it is needed
-	noShow   *timer             // nil if there is none
+	rare     *rare              // nil until it is needed
 	round    uint64             // in which it was touched last
+}
+
+func newKept() *berth.Reservation {
+	k := new(kept)
+	k.Allotments = k.own[:0]
+	return &k.Reservation
+}
+
+// rare is what few entries need in addition.
+type rare struct {
+	multi  *multipart // nil until it is needed
+	noShow *timer     // nil if there is none
+	// places are those in the lists of its holders beside its user, in their order.
+	places []int32
+	room   [4]int32 // for places
 }
 
 // kept is a reservation with room for its allotments, of which most have one.
 type kept struct {
 	berth.Reservation
 	own [1]berth.Allotment
-}
-
-// lists is where an entry is in the lists of its holders beside its user.
-type lists struct {
-	places []int32 // in their order
-	room   [4]int32
 }
 
 // multipart is what an entry of several parts needs in addition.
@@ -143,7 +150,7 @@ func (e *Entry) Part(i int) berth.Allotment { return e.r.Allotments[i] }
 
 // Holds reports whether a part still holds its PEs.
 func (e *Entry) Holds(part int) bool {
-	return e.running > 0 && !e.vacant && (e.multi == nil || !e.multi.over[part])
+	return e.running > 0 && !e.vacant && (e.rare == nil || e.rare.multi == nil || !e.rare.multi.over[part])
 }
 
 // Vacant reports whether it has given up its place and has no other yet.
@@ -200,6 +207,12 @@ func (e *Entry) Look() *berth.Reservation { return e.r }
 
 // Promise returns it as it is, for good: it is not written any more, neither here nor by those who have it.
 func (e *Entry) Promise() *berth.Reservation {
+	if r := e.r; !e.lent && len(r.Terms.Variants) == 1 && len(r.Request.Parts) == 1 {
+		list := r.Request.Parts[0].Variants
+		if i := slices.Index(list, r.Terms.Variants[0]); i >= 0 { // that of the request needs no more memory
+			r.Terms.Variants = list[i : i+1 : i+1]
+		}
+	}
 	e.lent = true
 	return e.r
 }
@@ -217,8 +230,7 @@ func (e *Entry) write() *berth.Reservation {
 // copy gives it a reservation of its own, equal to that one, in the memory of the one before.
 func (e *Entry) copy(r *berth.Reservation) {
 	if e.r == nil {
-		k := new(kept)
-		k.Allotments, e.r = k.own[:0], &k.Reservation
+		e.r = newKept()
 	}
 	own := append(e.r.Allotments[:0], r.Allotments...)
 	*e.r = *r
@@ -234,12 +246,21 @@ func (e *Entry) timer(part int) *timer {
 	return &e.several().timers[part]
 }
 
+// addition returns what few entries need, to be written.
+func (e *Entry) addition() *rare {
+	if e.rare == nil {
+		e.rare = new(rare)
+	}
+	return e.rare
+}
+
 // several returns what an entry of several parts needs in addition.
 func (e *Entry) several() *multipart {
-	if e.multi == nil {
-		e.multi = &multipart{over: make([]bool, len(e.r.Allotments)), timers: make([]timer, len(e.r.Allotments))}
+	x := e.addition()
+	if x.multi == nil {
+		x.multi = &multipart{over: make([]bool, len(e.r.Allotments)), timers: make([]timer, len(e.r.Allotments))}
 	}
-	return e.multi
+	return x.multi
 }
 
 // allot gives it allotments of its own, equal to those.
@@ -374,7 +395,7 @@ func (l *ledger) disown(by *counted, at int) {
 		moved.owned = int32(at)
 	} else {
 		var room [8]Holder // the list of beside is being gone through
-		moved.lists.places[slices.Index(l.holding.appendBeside(room[:0], moved.r), h)] = int32(at)
+		moved.rare.places[slices.Index(l.holding.appendBeside(room[:0], moved.r), h)] = int32(at)
 	}
 	list[last] = nil
 	t.owned = list[:last]
@@ -388,23 +409,21 @@ func (l *ledger) enlist(e *Entry, holders []counted, sign int) {
 		return
 	}
 	if sign > 0 && len(holders) > 1 {
-		if e.lists == nil {
-			e.lists = new(lists)
-		}
-		e.lists.places = e.lists.room[:0]
+		x := e.addition()
+		x.places = x.room[:0]
 	}
 	for i := range holders[1:] {
 		h := &holders[1+i]
 		switch t := h.has; {
 		case h.of.kind == ofEveryone: // whose list is live
 			if sign > 0 {
-				e.lists.places = append(e.lists.places, 0)
+				e.rare.places = append(e.rare.places, 0)
 			}
 		case sign > 0:
-			e.lists.places = append(e.lists.places, int32(len(t.owned)))
+			e.rare.places = append(e.rare.places, int32(len(t.owned)))
 			t.owned = append(t.owned, e)
 		default:
-			l.disown(h, int(e.lists.places[i]))
+			l.disown(h, int(e.rare.places[i]))
 		}
 	}
 }

@@ -127,15 +127,16 @@ func (s *State) start(e *Entry, pes []berth.PESet) error {
 // it is not used.
 func (s *State) awaitCheckIn(e *Entry) {
 	if wait := e.r.Request.NoShow; wait > 0 && !e.r.CheckedIn {
-		e.noShow = &timer{At: e.Start().Add(wait), Class: ClassExpiry, Sequence: e.r.Sequence, Part: OfNoShow, entry: e}
-		s.timers.add(e.noShow)
+		t := &timer{At: e.Start().Add(wait), Class: ClassExpiry, Sequence: e.r.Sequence, Part: OfNoShow, entry: e}
+		e.addition().noShow = t
+		s.timers.add(t)
 	}
 }
 
 func (s *State) dropNoShow(e *Entry) {
-	if e.noShow != nil {
-		s.timers.drop(e.noShow)
-		e.noShow = nil
+	if x := e.rare; x != nil && x.noShow != nil {
+		s.timers.drop(x.noShow)
+		x.noShow = nil
 	}
 }
 
@@ -278,7 +279,10 @@ func (s *State) modify(e *Entry, c *change.Change) error {
 		}
 	}
 	r := e.write()
-	r.Request, e.running, e.multi = c.Request, int32(len(c.Moved)), nil
+	r.Request, e.running = c.Request, int32(len(c.Moved))
+	if e.rare != nil {
+		e.rare.multi = nil
+	}
 	if c.Terms == nil { // on record without terms, which follow from its place
 		r.Terms, r.Missing = berth.Terms{Expires: r.Terms.Expires}, 0
 	}

@@ -46,7 +46,7 @@ type savedJob struct {
 }
 
 type savedReservation struct {
-	berth.Reservation
+	*berth.Reservation
 	// Over lists the parts that hold nothing any more.
 	Over []int `json:"over,omitempty"`
 }
@@ -77,7 +77,7 @@ func (s *State) Snapshot() []byte {
 	live := s.ledger.inOrder()
 	out.Reservations = make([]savedReservation, 0, len(live))
 	for _, e := range live {
-		r := savedReservation{Reservation: *e.r}
+		r := savedReservation{Reservation: e.r}
 		for part := range e.r.Allotments {
 			if !e.Holds(part) {
 				r.Over = append(r.Over, part)
@@ -208,15 +208,14 @@ func (s *State) restoreReservations(list []savedReservation) error {
 	order := make([]place, len(list)) // to sort without looking at the entries
 	for i := range list {
 		r := &list[i]
-		if err := s.sound(&r.Reservation); err != nil {
+		if err := s.sound(r.Reservation); err != nil {
 			return err
 		}
 		_, twice := s.ledger.live[r.Request.ID]
 		if twice || i > 0 && r.Sequence <= list[i-1].Sequence {
 			return fmt.Errorf("reservation %q is there twice, or reservations are out of order", r.Request.ID)
 		}
-		entry := new(Entry)
-		entry.copy(&r.Reservation)
+		entry := &Entry{r: r.Reservation}
 		s.ledger.add(entry)
 		for _, part := range r.Over {
 			if part < 0 || part >= len(r.Allotments) || !entry.Holds(part) {

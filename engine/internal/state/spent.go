@@ -50,7 +50,10 @@ func (e *Entry) spare() *berth.Reservation {
 // moveOn makes room of what was over before time moved on.
 func (m *spent) moveOn() {
 	for i, e := range m.over {
-		*e = Entry{r: e.spare(), lists: e.lists}
+		*e = Entry{r: e.spare(), rare: e.rare}
+		if e.rare != nil {
+			*e.rare = rare{}
+		}
 		m.entries = append(m.entries, e)
 		m.over[i] = nil
 	}

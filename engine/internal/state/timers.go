@@ -39,7 +39,6 @@ type timer struct {
 	place    int32 // in the heap, from 1; 0 while it is not set
 	entry    *Entry
 	job      *Job
-	outage   *outage
 }
 
 // Timer is a timer that is due, with what it is about: a reservation, a job, an
@@ -243,8 +242,8 @@ func (s *State) Next() Timer {
 	t := s.timers.heap[0].timer
 	next := Timer{At: t.At, Class: t.Class, Part: t.Part, Entry: t.entry, Job: t.job}
 	switch {
-	case t.outage != nil:
-		next.Outage = t.outage.Number
+	case t.Class == ClassCapacity:
+		next.Outage = t.Sequence
 	case t.Class == ClassArrival:
 		next.Open = s.openOf(t.Sequence)
 	}
