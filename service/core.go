@@ -352,6 +352,14 @@ func (c *Core) configure(config engine.Config) error {
 		return err
 	}
 	c.engine, c.config, c.public, c.configured = e, config, nil, c.position.Number+1
+	if !c.shows { // else others look at the cards
+		c.cards.Scan(func(k *card) bool {
+			if r := e.Promise(k.id); r != nil && k.end == "" {
+				k.id, k.request, k.promise = r.Request.ID, r.Request, r
+			}
+			return true
+		})
+	}
 	return nil
 }
 
