@@ -4,8 +4,8 @@ import (
 	"errors"
 	"math"
 	"reflect"
-	"strings"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"

@@ -241,10 +241,10 @@ func (s *State) Due() (berth.Time, bool) {
 func (s *State) Next() Timer {
 	t := s.timers.heap[0].timer
 	next := Timer{At: t.At, Class: t.Class, Part: t.Part, Entry: t.entry, Job: t.job}
-	switch {
-	case t.Class == ClassCapacity:
+	switch t.Class {
+	case ClassCapacity:
 		next.Outage = t.Sequence
-	case t.Class == ClassArrival:
+	case ClassArrival:
 		next.Open = s.openOf(t.Sequence)
 	}
 	return next
