@@ -81,7 +81,7 @@ func (e *Engine) State(id string) (s berth.State, ok bool) {
 	return d.State(), true
 }
 
-// Promise returns a live reservation as it is, nil if there is none. It is the engine's own memory, which nobody writes any more, neither
+// Promise returns a live reservation as it is, nil if there is none. It is the engine's own memory, which is not written any more, neither by
 // the engine nor those who have it. It is for those who keep many, and look at them beside the engine.
 func (e *Engine) Promise(id string) *berth.Reservation {
 	d := e.state.Entry(id)

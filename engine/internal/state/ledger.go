@@ -62,7 +62,7 @@ func (u Usage) plus(area int64) Usage {
 }
 
 // Entry is a live reservation, or a running job. It is a handle to look at: its
-// methods write nothing. It is valid until the next change of the reservation, and the
+// methods change nothing. It is valid until the next change of the reservation, and the
 // last one until time moves on.
 type Entry struct {
 	r        *berth.Reservation // it is written by what write returns alone
@@ -92,7 +92,7 @@ type rare struct {
 	room   [4]int32 // for places
 }
 
-// kept is a reservation with room for its allotments, of which most have one.
+// kept is a reservation with room for one allotment: most have no more.
 type kept struct {
 	berth.Reservation
 	own [1]berth.Allotment

@@ -10,8 +10,19 @@ type spent struct {
 	jobs, gone    []*Job
 }
 
-// entry returns room for a reservation.
-func (m *spent) entry() *Entry { return last(&m.entries) }
+// entry returns room for a reservation: a new one is in one piece of memory with what it keeps.
+func (m *spent) entry() *Entry {
+	if len(m.entries) > 0 {
+		return last(&m.entries)
+	}
+	room := &struct {
+		entry Entry
+		kept  kept
+	}{}
+	room.kept.Allotments = room.kept.own[:0]
+	room.entry.r = &room.kept.Reservation
+	return &room.entry
+}
 
 // job returns room for a pending job.
 func (m *spent) job() *Job { return last(&m.jobs) }
