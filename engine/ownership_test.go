@@ -205,9 +205,9 @@ func TestAnswersDoNotChange(t *testing.T) {
 		} {
 			answers := append(everything(t, e), changes)
 			for _, id := range []string{"a", "b"} {
-				promise, live := e.Promise(id)
-				if state, is := e.State(id); is != live || state != promise.State {
-					t.Errorf("%s: %q is %s, %t; promised is %s, %t", binding, id, state, is, promise.State, live)
+				promise := e.Promise(id)
+				if state, is := e.State(id); is != (promise != nil) || is && state != promise.State {
+					t.Errorf("%s: %q is %s, %t; promised is %+v", binding, id, state, is, promise)
 				}
 				answers = append(answers, promise)
 			}

@@ -81,15 +81,14 @@ func (e *Engine) State(id string) (s berth.State, ok bool) {
 	return d.State(), true
 }
 
-// Promise returns a live reservation as Reservation does, but for what the engine does
-// not write any more: its request, and the slices of its terms, stocks and transfers, are
-// shared and must not be written. It is for those who keep many.
-func (e *Engine) Promise(id string) (berth.Reservation, bool) {
+// Promise returns a live reservation as it is, nil if there is none. It is the engine's own memory, which is not written any more, neither by
+// the engine nor those who have it. It is for those who keep many, and look at them beside the engine.
+func (e *Engine) Promise(id string) *berth.Reservation {
 	d := e.state.Entry(id)
 	if d == nil {
-		return berth.Reservation{}, false
+		return nil
 	}
-	return d.Promise(), true
+	return d.Promise()
 }
 
 // Reservations yields the live reservations in the order of acceptance. Cost:

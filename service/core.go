@@ -352,6 +352,14 @@ func (c *Core) configure(config engine.Config) error {
 		return err
 	}
 	c.engine, c.config, c.public, c.configured = e, config, nil, c.position.Number+1
+	if !c.shows { // else others look at the cards
+		c.cards.Scan(func(k *card) bool {
+			if r := e.Promise(k.id); r != nil && k.end == "" {
+				k.id, k.request, k.promise = r.Request.ID, r.Request, r
+			}
+			return true
+		})
+	}
 	return nil
 }
 
@@ -546,22 +554,15 @@ func (c *Core) promise(id string, changes []change.Change) *berth.Reservation {
 	if x := &changes[0]; x.Kind == change.Queued && c.freshTasks.of != nil && len(changes) > 1 && changes[1].Kind == change.Accepted && changes[1].ID == id {
 		return changes[1].Reservation // which is followed next
 	}
-	state, live := c.engine.State(id)
-	if !live {
+	r := c.engine.Promise(id)
+	if r == nil {
 		return nil
 	}
-	const most = 4 // changes of a request that is promised when it arrives
-	if state != berth.Active {
-		if x := &changes[0]; x.Kind == change.Accepted {
-			return x.Reservation
-		}
-		if last := &changes[len(changes)-1]; len(changes) <= most && last.Kind == change.Accepted && last.ID == id {
-			return last.Reservation
-		}
+	if x := &changes[0]; x.Kind == change.Accepted && r.State != berth.Active && r.Generation != x.Reservation.Generation {
+		return x.Reservation // what became of it in the same step is followed next
 	}
-	r, _ := c.engine.Promise(id)
-	c.found.id, c.found.promise = id, &r
-	return &r
+	c.found.id, c.found.promise = id, r
+	return r
 }
 
 // finish notes how a request ended.

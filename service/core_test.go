@@ -166,6 +166,7 @@ func TestRecordsAreAllThatCounts(t *testing.T) {
 			if err := core.Check(); err != nil {
 				t.Fatalf("after %s at %d: %v", event.Kind, now, err)
 			}
+			sharesPromises(t, string(event.Kind), core)
 			if rapid.IntRange(0, 9).Draw(t, "snapshot") == 0 {
 				if snapshot, err = core.Snapshot(); err != nil {
 					t.Fatal(err)
@@ -198,6 +199,7 @@ func TestRecordsAreAllThatCounts(t *testing.T) {
 			if err := c.Check(); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
+			sharesPromises(t, what, c)
 		}
 		remembered(t, "what was answered", core, answers)
 		again, err := newCore(config, "v1", keep)
@@ -242,5 +244,16 @@ func TestRecordsAreAllThatCounts(t *testing.T) {
 				t.Fatalf("decided again: %v", err)
 			}
 		}
+	})
+}
+
+// sharesPromises fails unless each promise that is live is kept once, by the engine and the card.
+func sharesPromises(t *rapid.T, when string, c *Core) {
+	t.Helper()
+	c.cards.Scan(func(k *card) bool {
+		if k.end == "" && k.promise != nil && k.promise != c.engine.Promise(k.id) {
+			t.Fatalf("%s: the card of %q has another promise than the engine", when, k.id)
+		}
+		return true
 	})
 }

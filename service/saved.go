@@ -160,10 +160,10 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 			return err
 		})
 	})
-	live := make([]*promised, 0, len(s.Cards))
+	live := make([]*card, 0, len(s.Cards))
 	for i := range s.Cards {
 		in := &s.Cards[i]
-		k := card{
+		k := &card{
 			id: in.ID, request: in.Request, promise: in.Promise, end: in.End, refusal: in.Refusal,
 			version: in.Version, created: in.Created, changed: in.Changed, asking: in.Asking,
 		}
@@ -171,13 +171,11 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 			k.until = cmp.Or(in.Until, in.Changed)
 		}
 		if k.end == "" {
-			p := &promised{card: k}
-			live = append(live, p)
-			c.cards.Load(&p.card)
+			live = append(live, k)
 		} else {
 			c.over = append(c.over, k.id)
-			c.cards.Load(&k)
 		}
+		c.cards.Load(k)
 	}
 	c.keys.restore(s.Keys)
 	if restoring.Wait(); failed != nil {
@@ -199,17 +197,10 @@ func restoreCore(data []byte, at journal.Position, version string, keep int) (*C
 	return c, cmp.Or(c.restoreFlows(s.Workflows), c.restoreSeries(s.Series), c.restoreShadows(s.Shadows))
 }
 
-// promised is a card of what is live with its promise, in one piece of memory.
-type promised struct {
-	card
-	promise berth.Reservation
-}
-
 // take fills a card of what is live from the engine; false if it is not.
-func (k *promised) take(e *engine.Engine) bool {
-	if r, is := e.Promise(k.id); is {
-		k.promise = r
-		k.request, k.card.promise = r.Request, &k.promise
+func (k *card) take(e *engine.Engine) bool {
+	if r := e.Promise(k.id); r != nil {
+		k.request, k.promise = r.Request, r
 		k.id = r.Request.ID // whose memory is there anyhow
 		return true
 	}

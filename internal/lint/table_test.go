@@ -149,14 +149,15 @@ var variables = []exception{}
 var owned = []owner{{
 	room: "engine/internal/state",
 	types: []string{
-		"State", "pool", "stock", "ledger", "Entry", "multipart", "queue", "users", "Backlog", "Block", "Job", "outage", "timers", "timer", "timerSlot",
+		"State", "pool", "stock", "ledger", "Entry", "rare", "multipart", "queue", "users", "Backlog", "Block", "Job", "outage", "timers", "timer", "timerSlot",
 		"promisesOnly", "layered", "flat", "Profile", "step", "touch", "Trial", "undoable",
 		"workflows", "Flow", "flowTask", "Open", "spent",
 	},
 	writers: []string{
 		"fold.go", "life.go", "naming.go", "open.go", "outages.go", "snapshot.go", "trial.go", "planned.go", "profile.go", "New", "(*State).newStock",
 		"(*ledger)", "(*timers)", "(*queue)", "(*users)", "(*Backlog)", "(*Block)", "(*spent)",
-		"(*Entry).timer", "(*Entry).several", "(*Entry).allot",
+		"(*Entry).timer", "(*Entry).several", "(*Entry).addition", "(*Entry).allot", "(*Entry).write", "(*Entry).copy", "(*Entry).spare",
+		"(*Entry).Promise", // says that others have it from then on
 		"(*State).queueJob", "(*State).addJob", "(*State).dropJob", "(*State).plan", "(*State).pending", "(*State).describe", "(*State).schedule", "(*State).waitFor",
 		"(*State).touch", "(*State).touchNew", "(*State).Unsettled",
 		"(*State).takeStocks", "(*State).giveStocks", "(*State).eachStock", "(*State).takeUplink", "(*State).giveUplink", "(*State).eachShare",
@@ -173,7 +174,7 @@ var owned = []owner{{
 		"(*Trial).View", "(*Trial).Undo", "(*Trial).Close",
 		"(*State).Unsettled", "(*State).Disturbed", "(*Flow).TakeFreed", // ask once for what has changed since they were asked last
 		// Looks, as above, or with a memory of where they looked last.
-		"(*State).View", "Stock.View", "(*State).Check", "(*State).Hash", "(*State).FitsBesidePlans", "(*State).Profile", "(*State).Promised",
+		"(*State).View", "Stock.View", "(*State).Check", "(*State).Hash", "(*State).FitsBesidePlans", "(*State).Profile", "(*State).Promised", "(*Entry).Promise",
 		"(*Profile).Index", "(*Profile).Earliest", "(*Profile).Earlier", "(*Profile).Most", "(*Profile).Fits",
 		"(*Profile).BeginCompression", "(*Profile).EndCompression",
 	},

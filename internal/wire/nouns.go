@@ -113,7 +113,7 @@ func Reservation(c *Coder, r *berth.Reservation) {
 	Pointer(c, 1, &r.Request, Request)
 	Enum(c, 2, &r.State, states)
 	Uint(c, 3, &r.Sequence)
-	List(c, 4, &r.Allotments, Allotment)
+	ListInto(c, 4, &r.Allotments, Allotment)
 	Int(c, 5, &r.Expires)
 	Uint(c, 6, &r.Generation)
 	Int(c, 7, &r.Missing)

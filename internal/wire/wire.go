@@ -330,6 +330,32 @@ func List[T any](c *Coder, number byte, v *[]T, code func(*Coder, *T)) {
 	}
 }
 
+// ListInto is List, and reads a list into the room that its caller has for it, where that is enough.
+func ListInto[T any](c *Coder, number byte, v *[]T, code func(*Coder, *T)) {
+	room := *v
+	if c.reading {
+		*v = nil
+	}
+	if !c.Field(number, len(*v) > 0) {
+		return
+	}
+	n, ok := c.length(len(*v))
+	if !ok {
+		return
+	}
+	if c.reading {
+		switch {
+		case n > 0 && n <= cap(room):
+			*v = room[:n]
+			clear(*v)
+		case n > 0:
+			*v = make([]T, n)
+		}
+	}
+	bareItems(c, *v, code)
+	c.nonzero(n == 0)
+}
+
 // BareList is a list that is no field.
 func BareList[T any](c *Coder, v *[]T, code func(*Coder, *T)) {
 	n, ok := c.length(len(*v))
@@ -341,8 +367,12 @@ func BareList[T any](c *Coder, v *[]T, code func(*Coder, *T)) {
 			*v = make([]T, n)
 		}
 	}
-	for i := range *v {
-		if code(c, &(*v)[i]); c.err != nil {
+	bareItems(c, *v, code)
+}
+
+func bareItems[T any](c *Coder, v []T, code func(*Coder, *T)) {
+	for i := range v {
+		if code(c, &v[i]); c.err != nil {
 			return
 		}
 	}

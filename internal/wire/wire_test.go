@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -193,4 +194,30 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("%q was read as %+v, and that as %+v, %v", form, s, again, err)
 		}
 	})
+}
+
+// A list is read into the room that is there for it, or into its own where that is too little; one that is left out is nil.
+func TestListsAreReadIntoRoom(t *testing.T) {
+	for _, c := range []struct {
+		written []int64
+		room    int
+		reused  bool
+	}{{nil, 2, false}, {[]int64{7}, 0, false}, {[]int64{7}, 1, true}, {[]int64{7, 8}, 3, true}, {[]int64{7, 8}, 1, false}} {
+		w := wire.Writer(nil)
+		wire.ListInto(w, 1, &c.written, wire.BareInt[int64])
+		w.End()
+		room := make([]int64, c.room)
+		for i := range room {
+			room[i] = -1
+		}
+		read, in := room[:0], wire.Reader(w.Bytes())
+		wire.ListInto(in, 1, &read, wire.BareInt[int64])
+		in.End()
+		if err := in.Done(); err != nil || !slices.Equal(read, c.written) || (read == nil) != (c.written == nil) {
+			t.Errorf("%v is read as %v, %v", c.written, read, err)
+		}
+		if reused := len(read) > 0 && len(room) > 0 && &read[0] == &room[0]; reused != c.reused {
+			t.Errorf("%v is read into room for %d: %t, want %t", c.written, c.room, reused, c.reused)
+		}
+	}
 }

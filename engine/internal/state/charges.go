@@ -157,7 +157,7 @@ func (s *State) settle(c *change.Change, e *Entry) {
 	if user := e.r.Request.User; user != "" {
 		charge(OfUser(user))
 	}
-	for _, h := range l.holding.beside(&e.r) {
+	for _, h := range l.holding.beside(e.r) {
 		if h.kind != ofEveryone {
 			charge(h)
 		}

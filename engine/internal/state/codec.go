@@ -77,7 +77,10 @@ func codeJob(c *wire.Coder, j *savedJob) {
 }
 
 func codeReservation(c *wire.Coder, r *savedReservation) {
-	wire.Reservation(c, &r.Reservation)
+	if c.Reading() {
+		r.Reservation = newKept()
+	}
+	wire.Reservation(c, r.Reservation)
 	wire.List(c, 1, &r.Over, wire.BareInt[int])
 	c.End()
 }

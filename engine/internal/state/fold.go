@@ -135,7 +135,7 @@ func (s *State) foldLive(c *change.Change, e *Entry) error {
 	case change.Started:
 		return s.start(e, c.PEs)
 	case change.CheckedIn:
-		e.r.CheckedIn = true
+		e.write().CheckedIn = true
 		s.dropNoShow(e)
 		return nil
 	case change.Extended:
@@ -212,7 +212,8 @@ func (s *State) accept(c *change.Change, about Ref) error {
 		return err
 	}
 	s.touchNew(e)
-	s.ledger.add(e, r)
+	e.copy(r)
+	s.ledger.add(e)
 	s.complement(e)
 	for i := range e.r.Allotments {
 		a := &e.r.Allotments[i]

@@ -62,22 +62,40 @@ func (u Usage) plus(area int64) Usage {
 }
 
 // Entry is a live reservation, or a running job. It is a handle to look at: its
-// methods write nothing. It is valid until the next change of the reservation, and the
+// methods change nothing. It is valid until the next change of the reservation, and the
 // last one until time moves on.
 type Entry struct {
-	r        berth.Reservation
+	r        *berth.Reservation // it is written by what write returns alone
 	running  int32              // parts that still hold PEs
 	unbooked int32              // place in the list of flat.unbooked, from 1
 	owned    int32              // place in the list of its user
 	apart    int32              // place in the list of what is held or active, from 1; 0 if it is neither
-	listed   []int32            // places in the lists of its other holders, in their order
-	places   [4]int32           // room for them
 	vacant   bool               // it has given up its place
-	own      [1]berth.Allotment // room for its allotments; most have one
+	lent     bool               // others have the reservation, which is not written any more
 	first    timer              // the start, then the end of the first part
-	multi    *multipart         // nil until it is needed
-	noShow   *timer             // nil if there is none
+	rare     *rare              // nil until it is needed
 	round    uint64             // in which it was touched last
+}
+
+func newKept() *berth.Reservation {
+	k := new(kept)
+	k.Allotments = k.own[:0]
+	return &k.Reservation
+}
+
+// rare is what few entries need in addition.
+type rare struct {
+	multi  *multipart // nil until it is needed
+	noShow *timer     // nil if there is none
+	// places are those in the lists of its holders beside its user, in their order.
+	places []int32
+	room   [4]int32 // for places
+}
+
+// kept is a reservation with room for one allotment: most have no more.
+type kept struct {
+	berth.Reservation
+	own [1]berth.Allotment
 }
 
 // multipart is what an entry of several parts needs in addition.
@@ -132,7 +150,7 @@ func (e *Entry) Part(i int) berth.Allotment { return e.r.Allotments[i] }
 
 // Holds reports whether a part still holds its PEs.
 func (e *Entry) Holds(part int) bool {
-	return e.running > 0 && !e.vacant && (e.multi == nil || !e.multi.over[part])
+	return e.running > 0 && !e.vacant && (e.rare == nil || e.rare.multi == nil || !e.rare.multi.over[part])
 }
 
 // Vacant reports whether it has given up its place and has no other yet.
@@ -185,14 +203,38 @@ func (e *Entry) At(site string) bool {
 func (e *Entry) Reservation() berth.Reservation { return e.r.Clone() }
 
 // Look returns it as it is. It must not be written, and holds until the next change.
-func (e *Entry) Look() *berth.Reservation { return &e.r }
+func (e *Entry) Look() *berth.Reservation { return e.r }
 
-// Promise returns a copy of it that shares what is not written any more: all but its
-// allotments.
-func (e *Entry) Promise() berth.Reservation {
-	r := e.r
-	r.Allotments = slices.Clone(r.Allotments)
-	return r
+// Promise returns it as it is, for good: it is not written any more, neither here nor by those who have it.
+func (e *Entry) Promise() *berth.Reservation {
+	if r := e.r; !e.lent && len(r.Terms.Variants) == 1 && len(r.Request.Parts) == 1 {
+		list := r.Request.Parts[0].Variants
+		if i := slices.Index(list, r.Terms.Variants[0]); i >= 0 { // that of the request needs no more memory
+			r.Terms.Variants = list[i : i+1 : i+1]
+		}
+	}
+	e.lent = true
+	return e.r
+}
+
+// write returns its reservation to be written: a copy if others have it. What pointed into it points to theirs then.
+func (e *Entry) write() *berth.Reservation {
+	if e.lent {
+		was := e.r
+		e.r, e.lent = nil, false
+		e.copy(was)
+	}
+	return e.r
+}
+
+// copy gives it a reservation of its own, equal to that one, in the memory of the one before.
+func (e *Entry) copy(r *berth.Reservation) {
+	if e.r == nil {
+		e.r = newKept()
+	}
+	own := append(e.r.Allotments[:0], r.Allotments...)
+	*e.r = *r
+	e.r.Allotments = own
 }
 
 // timer returns the timer of a part; that of the first part is also the one of
@@ -204,16 +246,28 @@ func (e *Entry) timer(part int) *timer {
 	return &e.several().timers[part]
 }
 
+// addition returns what few entries need, to be written.
+func (e *Entry) addition() *rare {
+	if e.rare == nil {
+		e.rare = new(rare)
+	}
+	return e.rare
+}
+
 // several returns what an entry of several parts needs in addition.
 func (e *Entry) several() *multipart {
-	if e.multi == nil {
-		e.multi = &multipart{over: make([]bool, len(e.r.Allotments)), timers: make([]timer, len(e.r.Allotments))}
+	x := e.addition()
+	if x.multi == nil {
+		x.multi = &multipart{over: make([]bool, len(e.r.Allotments)), timers: make([]timer, len(e.r.Allotments))}
 	}
-	return e.multi
+	return x.multi
 }
 
 // allot gives it allotments of its own, equal to those.
-func (e *Entry) allot(to []berth.Allotment) { e.r.Allotments = append(e.own[:0], to...) }
+func (e *Entry) allot(to []berth.Allotment) {
+	r := e.write()
+	r.Allotments = append(r.Allotments[:0], to...)
+}
 
 func newLedger(config *Config) ledger {
 	l := ledger{
@@ -261,7 +315,7 @@ func (l *ledger) holdersOf(e *Entry) []counted {
 			user.has = l.tally(user.of)
 		}
 		list = append(list, user)
-		for _, h := range l.holding.beside(&e.r) {
+		for _, h := range l.holding.beside(e.r) {
 			list = append(list, counted{h, l.tally(h)})
 		}
 	}
@@ -283,10 +337,10 @@ func (l *ledger) owners() []Holder {
 	return slices.DeleteFunc(l.of.sorted(), func(h Holder) bool { return len(l.of[h.kind][h.name].owned) == 0 })
 }
 
-// add makes an entry that of a reservation.
-func (l *ledger) add(e *Entry, r *berth.Reservation) {
-	e.r, e.running = *r, int32(len(r.Allotments))
-	e.allot(r.Allotments)
+// add enters an entry, which has its reservation.
+func (l *ledger) add(e *Entry) {
+	r := e.r
+	e.running = int32(len(r.Allotments))
 	l.live[r.Request.ID] = e
 	l.count(e, 1)
 	if user := r.Request.User; l.limited && user != "" {
@@ -341,7 +395,7 @@ func (l *ledger) disown(by *counted, at int) {
 		moved.owned = int32(at)
 	} else {
 		var room [8]Holder // the list of beside is being gone through
-		moved.listed[slices.Index(l.holding.appendBeside(room[:0], &moved.r), h)] = int32(at)
+		moved.rare.places[slices.Index(l.holding.appendBeside(room[:0], moved.r), h)] = int32(at)
 	}
 	list[last] = nil
 	t.owned = list[:last]
@@ -354,21 +408,22 @@ func (l *ledger) enlist(e *Entry, holders []counted, sign int) {
 	if !l.limited {
 		return
 	}
-	if sign > 0 {
-		e.listed = e.places[:0]
+	if sign > 0 && len(holders) > 1 {
+		x := e.addition()
+		x.places = x.room[:0]
 	}
 	for i := range holders[1:] {
 		h := &holders[1+i]
 		switch t := h.has; {
 		case h.of.kind == ofEveryone: // whose list is live
 			if sign > 0 {
-				e.listed = append(e.listed, 0)
+				e.rare.places = append(e.rare.places, 0)
 			}
 		case sign > 0:
-			e.listed = append(e.listed, int32(len(t.owned)))
+			e.rare.places = append(e.rare.places, int32(len(t.owned)))
 			t.owned = append(t.owned, e)
 		default:
-			l.disown(h, int(e.listed[i]))
+			l.disown(h, int(e.rare.places[i]))
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // record of an earlier format does not have, what is missing of them, and when a
 // hold runs out.
 func (s *State) complement(e *Entry) {
-	r := &e.r
+	r := e.write()
 	if r.Request.IsJob() {
 		return
 	}
@@ -21,7 +21,7 @@ func (s *State) complement(e *Entry) {
 		r.Terms = s.termsOf(r)
 	}
 	s.setMissing(e)
-	CapHold(&e.r)
+	CapHold(r)
 }
 
 // termsOf returns the terms of a reservation that has none on record: the variants
@@ -60,7 +60,7 @@ func staged(r *berth.Reservation) berth.Duration {
 // setMissing derives what a reservation of one part lacks of what is owed to it,
 // and whether it is degraded.
 func (s *State) setMissing(e *Entry) {
-	r := &e.r
+	r := e.write()
 	if r.Missing = 0; len(r.Allotments) == 1 && len(r.Terms.Variants) == 1 {
 		r.Missing = max(0, r.Terms.Variants[0].NPE-r.Allotments[0].NPE)
 	}
@@ -91,8 +91,9 @@ func (s *State) confirm(e *Entry) error {
 		return fmt.Errorf("it is %s, not held", e.r.State)
 	}
 	s.timers.drop(&e.first)
-	e.r.State, e.r.Expires, e.r.Terms.Expires = berth.Confirmed, 0, 0
-	e.r.CheckedIn = s.now > e.Start() // a late confirmation counts as check-in
+	r := e.write()
+	r.State, r.Expires, r.Terms.Expires = berth.Confirmed, 0, 0
+	r.CheckedIn = s.now > e.Start() // a late confirmation counts as check-in
 	s.setMissing(e)
 	s.ledger.setApart(e)
 	s.timers.add(s.waitFor(e))
@@ -101,10 +102,11 @@ func (s *State) confirm(e *Entry) error {
 
 // start makes a reservation active and takes its PEs out of the idle sets.
 func (s *State) start(e *Entry, pes []berth.PESet) error {
-	e.r.State = berth.Active
+	r := e.write()
+	r.State = berth.Active
 	s.ledger.setApart(e)
-	for part := range e.r.Allotments {
-		a := &e.r.Allotments[part]
+	for part := range r.Allotments {
+		a := &r.Allotments[part]
 		if i, _ := s.Index(a.Resource); s.pools[i].idle != nil {
 			if part >= len(pes) || pes[part].Count() != a.NPE {
 				return fmt.Errorf("it starts without its %d PEs", a.NPE)
@@ -125,56 +127,58 @@ func (s *State) start(e *Entry, pes []berth.PESet) error {
 // it is not used.
 func (s *State) awaitCheckIn(e *Entry) {
 	if wait := e.r.Request.NoShow; wait > 0 && !e.r.CheckedIn {
-		e.noShow = &timer{At: e.Start().Add(wait), Class: ClassExpiry, Sequence: e.r.Sequence, Part: OfNoShow, entry: e}
-		s.timers.add(e.noShow)
+		t := &timer{At: e.Start().Add(wait), Class: ClassExpiry, Sequence: e.r.Sequence, Part: OfNoShow, entry: e}
+		e.addition().noShow = t
+		s.timers.add(t)
 	}
 }
 
 func (s *State) dropNoShow(e *Entry) {
-	if e.noShow != nil {
-		s.timers.drop(e.noShow)
-		e.noShow = nil
+	if x := e.rare; x != nil && x.noShow != nil {
+		s.timers.drop(x.noShow)
+		x.noShow = nil
 	}
 }
 
 // extend lets the only part of a reservation last until a later end, with its
 // stocks. The window of its terms goes with it.
 func (s *State) extend(e *Entry, c *change.Change) error {
-	a, until := &e.r.Allotments[0], c.Until
-	if len(e.r.Allotments) > 1 || until <= a.End || e.vacant {
+	r := e.write()
+	a, until := &r.Allotments[0], c.Until
+	if len(r.Allotments) > 1 || until <= a.End || e.vacant {
 		return fmt.Errorf("it cannot be extended to %d", until)
 	}
 	s.ledger.count(e, -1)
 	if err := s.rebook(a, until); err != nil {
 		return err
 	}
-	if len(e.r.Stocks) > 0 {
-		if err := s.giveStocks(e.r.Stocks); err != nil {
+	if len(r.Stocks) > 0 {
+		if err := s.giveStocks(r.Stocks); err != nil {
 			return err
 		}
-		e.r.Stocks = slices.Clone(e.r.Stocks) // shared with the change that brought them
-		for i := range e.r.Stocks {
-			e.r.Stocks[i].End = until
+		r.Stocks = slices.Clone(r.Stocks) // shared with the change that brought them
+		for i := range r.Stocks {
+			r.Stocks[i].End = until
 		}
-		if err := s.takeStocks(e.r.Stocks); err != nil {
+		if err := s.takeStocks(r.Stocks); err != nil {
 			return err
 		}
 	}
-	if len(e.r.Terms.Variants) > 0 {
-		e.r.Terms.Extended += until.Sub(a.End)
-		e.r.Terms.Deadline = max(e.r.Terms.Deadline, until)
+	if len(r.Terms.Variants) > 0 {
+		r.Terms.Extended += until.Sub(a.End)
+		r.Terms.Deadline = max(r.Terms.Deadline, until)
 	}
 	if c.Terms != nil {
-		e.r.Terms.Delay, e.r.Terms.Idle = c.Terms.Delay, c.Terms.Idle
+		r.Terms.Delay, r.Terms.Idle = c.Terms.Delay, c.Terms.Idle
 	}
 	a.End = until
-	e.r.Generation++
+	e.write().Generation++
 	s.ledger.count(e, 1)
 	if e.r.State == berth.Active {
 		s.timers.reset(e.timer(0), endOf(e, 0))
 		return nil
 	}
-	CapHold(&e.r)
+	CapHold(r)
 	s.timers.drop(&e.first)
 	s.timers.add(s.waitFor(e))
 	return nil
@@ -182,8 +186,9 @@ func (s *State) extend(e *Entry, c *change.Change) error {
 
 // shorten lets a running job end earlier.
 func (s *State) shorten(e *Entry, until berth.Time) error {
-	a := &e.r.Allotments[0]
-	if e.r.State != berth.Active || len(e.r.Allotments) > 1 || until < s.now || until >= a.End {
+	r := e.write()
+	a := &r.Allotments[0]
+	if r.State != berth.Active || len(r.Allotments) > 1 || until < s.now || until >= a.End {
 		return fmt.Errorf("it cannot be shortened to %d", until)
 	}
 	if err := s.rebook(a, until); err != nil {
@@ -195,7 +200,7 @@ func (s *State) shorten(e *Entry, until berth.Time) error {
 		return err
 	}
 	a.End = until
-	e.r.Generation++
+	e.write().Generation++
 	s.timers.reset(e.timer(0), endOf(e, 0))
 	return nil
 }
@@ -219,8 +224,8 @@ func (s *State) vacate(e *Entry) error {
 		}
 	}
 	for i := range e.r.Allotments {
-		if a := &e.r.Allotments[i]; s.NamesAhead(a.Resource) {
-			a.PEs = berth.PESet{} // its place was a number of PEs
+		if a := &e.r.Allotments[i]; s.NamesAhead(a.Resource) && !a.PEs.Empty() {
+			e.write().Allotments[i].PEs = berth.PESet{} // its place was a number of PEs
 		}
 	}
 	e.vacant = true
@@ -240,13 +245,14 @@ func (s *State) move(e *Entry, c *change.Change) error {
 	if len(c.Moved) == 0 || len(c.Moved) != len(e.r.Request.Parts) {
 		return fmt.Errorf("it moves to %d places", len(c.Moved))
 	}
+	r := e.write()
 	if c.Terms != nil {
-		e.r.Terms = *c.Terms
+		r.Terms = *c.Terms
 	}
 	e.allot(c.Moved)
-	e.r.Stocks, e.r.Transfers = c.Stocks, c.Transfers
-	e.r.Generation++
-	e.r.CheckedIn = false // if it was, then for its start before
+	r.Stocks, r.Transfers = c.Stocks, c.Transfers
+	r.Generation++
+	r.CheckedIn = false // if it was, then for its start before
 	e.vacant = false
 	s.complement(e)
 	for i := range e.r.Allotments {
@@ -272,9 +278,13 @@ func (s *State) modify(e *Entry, c *change.Change) error {
 			return err
 		}
 	}
-	e.r.Request, e.running, e.multi = c.Request, int32(len(c.Moved)), nil
+	r := e.write()
+	r.Request, e.running = c.Request, int32(len(c.Moved))
+	if e.rare != nil {
+		e.rare.multi = nil
+	}
 	if c.Terms == nil { // on record without terms, which follow from its place
-		e.r.Terms, e.r.Missing = berth.Terms{Expires: e.r.Terms.Expires}, 0
+		r.Terms, r.Missing = berth.Terms{Expires: r.Terms.Expires}, 0
 	}
 	return s.move(e, c)
 }
@@ -323,7 +333,7 @@ func (s *State) resize(e *Entry, to []berth.Allotment) error {
 			return err
 		}
 	}
-	e.r.Generation++
+	e.write().Generation++
 	s.setMissing(e)
 	s.ledger.count(e, 1)
 	if !active { // it may have lost the names of its PEs, or all of them
@@ -336,7 +346,7 @@ func (s *State) resize(e *Entry, to []berth.Allotment) error {
 func (s *State) stay(e *Entry, to []berth.Allotment) error {
 	e.allot(to)
 	e.vacant = false
-	e.r.Generation++
+	e.write().Generation++
 	a := &e.r.Allotments[0]
 	if from := max(a.Start, s.now); from < a.End {
 		if err := s.book(a, from); err != nil {
@@ -351,24 +361,25 @@ func (s *State) stay(e *Entry, to []berth.Allotment) error {
 
 // stage folds Staged: data are moved at other times.
 func (s *State) stage(e *Entry, c *change.Change) error {
-	if err := s.giveUplink(e.r.Transfers, every); err != nil {
+	r := e.write()
+	if err := s.giveUplink(r.Transfers, every); err != nil {
 		return err
 	}
 	if c.Stocks != nil {
-		if err := s.giveStocks(e.r.Stocks); err != nil {
+		if err := s.giveStocks(r.Stocks); err != nil {
 			return err
 		}
 		if err := s.takeStocks(c.Stocks); err != nil {
 			return err
 		}
-		e.r.Stocks = c.Stocks
+		r.Stocks = c.Stocks
 	}
-	e.r.Transfers = c.Transfers
+	r.Transfers = c.Transfers
 	if len(c.Transfers) == 1 && c.Transfers[0].Site == "" { // on record without a site
-		e.r.Transfers = slices.Clone(c.Transfers)
-		e.r.Transfers[0].Site = e.r.Allotments[0].Resource.Site
+		r.Transfers = slices.Clone(c.Transfers)
+		r.Transfers[0].Site = r.Allotments[0].Resource.Site
 	}
-	return s.takeUplink(e.r.Transfers, every)
+	return s.takeUplink(r.Transfers, every)
 }
 
 // end ends one part, early if its time is not over.

@@ -59,8 +59,9 @@ func (s *State) name(e *Entry, to []berth.Allotment) error {
 	if len(to) != len(e.r.Allotments) {
 		return fmt.Errorf("it gets PEs for %d parts", len(to))
 	}
-	for part := range e.r.Allotments {
-		a, named := &e.r.Allotments[part], &to[part]
+	r := e.write()
+	for part := range r.Allotments {
+		a, named := &r.Allotments[part], &to[part]
 		i, _ := s.Index(a.Resource)
 		switch {
 		case named.Resource != a.Resource || named.Start != a.Start || named.End != a.End || named.NPE != a.NPE:
@@ -72,7 +73,7 @@ func (s *State) name(e *Entry, to []berth.Allotment) error {
 			a.PEs = named.PEs
 		}
 	}
-	e.r.Generation++
+	r.Generation++
 	s.timers.drop(&e.first)
 	s.timers.add(s.waitFor(e))
 	return nil

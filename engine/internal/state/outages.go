@@ -138,11 +138,11 @@ func (s *State) addOutage(o *berth.Outage) error {
 // timeOutage sets the timers of an outage.
 func (s *State) timeOutage(o *outage) {
 	if o.From != 0 {
-		o.begins = timer{At: o.From, Class: ClassCapacity, Sequence: o.Number, Part: OfBegin, outage: o}
+		o.begins = timer{At: o.From, Class: ClassCapacity, Sequence: o.Number, Part: OfBegin}
 		s.timers.add(&o.begins)
 	}
 	if o.Until < berth.Forever {
-		o.ends = timer{At: o.Until, Class: ClassCapacity, Sequence: o.Number, Part: OfEnd, outage: o}
+		o.ends = timer{At: o.Until, Class: ClassCapacity, Sequence: o.Number, Part: OfEnd}
 		s.timers.add(&o.ends)
 	}
 }

@@ -46,7 +46,7 @@ type savedJob struct {
 }
 
 type savedReservation struct {
-	berth.Reservation
+	*berth.Reservation
 	// Over lists the parts that hold nothing any more.
 	Over []int `json:"over,omitempty"`
 }
@@ -208,15 +208,15 @@ func (s *State) restoreReservations(list []savedReservation) error {
 	order := make([]place, len(list)) // to sort without looking at the entries
 	for i := range list {
 		r := &list[i]
-		if err := s.sound(&r.Reservation); err != nil {
+		if err := s.sound(r.Reservation); err != nil {
 			return err
 		}
 		_, twice := s.ledger.live[r.Request.ID]
 		if twice || i > 0 && r.Sequence <= list[i-1].Sequence {
 			return fmt.Errorf("reservation %q is there twice, or reservations are out of order", r.Request.ID)
 		}
-		entry := new(Entry)
-		s.ledger.add(entry, &r.Reservation)
+		entry := &Entry{r: r.Reservation}
+		s.ledger.add(entry)
 		for _, part := range r.Over {
 			if part < 0 || part >= len(r.Allotments) || !entry.Holds(part) {
 				return fmt.Errorf("reservation %q has no part %d to be over", r.Request.ID, part)

@@ -130,7 +130,7 @@ func TestFormat1KeepsExtensions(t *testing.T) {
 		if c.transfer != nil {
 			reservation.Transfers = []berth.Transfer{*c.transfer}
 		}
-		in := saved{Sequence: 1, Decided: 1, Submitted: 1, Reservations: []savedReservation{{Reservation: reservation}}}
+		in := saved{Sequence: 1, Decided: 1, Submitted: 1, Reservations: []savedReservation{{Reservation: &reservation}}}
 		snapshot := encodeSaved(&in)
 		snapshot[0] = 1
 		s, err := Restore(config, snapshot)
@@ -148,9 +148,9 @@ func TestFormat1KeepsExtensions(t *testing.T) {
 func TestSnapshotThatContradictsItselfIsRefused(t *testing.T) {
 	request, job := berth.Rigid("a", 0, 0, 100, 1, 10), berth.Job("a", 0, 1, 10)
 	pending := savedPending{Request: &request, Number: 2}
-	reservation := savedReservation{Reservation: *wellFormed()}
+	reservation := savedReservation{Reservation: wellFormed()}
 	other := berth.Rigid("b", 0, 0, 100, 4, 10)
-	next, twin := savedReservation{Reservation: *wellFormed()}, savedReservation{Reservation: *wellFormed()}
+	next, twin := savedReservation{Reservation: wellFormed()}, savedReservation{Reservation: wellFormed()}
 	next.Request, next.Sequence, next.Stocks, next.Allotments = &other, 2, nil, []berth.Allotment{{Resource: berth.PoolID("s", "late"), Start: 6, End: 7, NPE: 4}}
 	twin.Request, twin.Stocks, twin.Allotments = next.Request, next.Stocks, next.Allotments
 	flow := berth.Workflow{ID: "w", Deadline: berth.Forever, Repair: berth.RepairBoth, Tasks: []berth.WorkflowTask{{ID: "a", Seconds: 1}}}

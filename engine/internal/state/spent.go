@@ -1,5 +1,7 @@
 package state
 
+import "github.com/berth-hpc/berth"
+
 // spent is the memory of jobs and reservations that are over: most of a long history needs
 // no more of it than what is live at once. After a change one may still look at what
 // it ended, so that it waits until time moves on.
@@ -8,8 +10,19 @@ type spent struct {
 	jobs, gone    []*Job
 }
 
-// entry returns room for a reservation.
-func (m *spent) entry() *Entry { return last(&m.entries) }
+// entry returns room for a reservation: a new one is in one piece of memory with what it keeps.
+func (m *spent) entry() *Entry {
+	if len(m.entries) > 0 {
+		return last(&m.entries)
+	}
+	room := &struct {
+		entry Entry
+		kept  kept
+	}{}
+	room.kept.Allotments = room.kept.own[:0]
+	room.entry.r = &room.kept.Reservation
+	return &room.entry
+}
 
 // job returns room for a pending job.
 func (m *spent) job() *Job { return last(&m.jobs) }
@@ -34,10 +47,24 @@ func (m *spent) leave(e *Entry) {
 	}
 }
 
+// spare returns the memory of its reservation, emptied; nil if others have it.
+func (e *Entry) spare() *berth.Reservation {
+	if e.r == nil || e.lent {
+		return nil
+	}
+	own := e.r.Allotments
+	clear(own)
+	*e.r = berth.Reservation{Allotments: own[:0]}
+	return e.r
+}
+
 // moveOn makes room of what was over before time moved on.
 func (m *spent) moveOn() {
 	for i, e := range m.over {
-		*e = Entry{}
+		*e = Entry{r: e.spare(), rare: e.rare}
+		if e.rare != nil {
+			*e.rare = rare{}
+		}
 		m.entries = append(m.entries, e)
 		m.over[i] = nil
 	}

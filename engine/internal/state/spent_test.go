@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -65,5 +66,49 @@ func TestMemoryOfJobs(t *testing.T) {
 	fold(change.Change{Kind: change.Advanced, Now: 1})
 	if c := queue("c", 2); c != a || c.Number() == number || c.Variant().NPE != 2 || c.PlannedStart() != berth.Forever || c.Generation() != 0 {
 		t.Errorf("c is %+v, the room of a: %t, whose number was %d", c, c == a, number)
+	}
+}
+
+// What was promised stays as it was once others have it: changes write a copy, and its memory is not used again.
+func TestPromisesAreNotWrittenOnceOthersHaveThem(t *testing.T) {
+	s := foldedBy(t, smallConfig(), "late")
+	fold := func(c change.Change) {
+		t.Helper()
+		if err := s.Fold(&c, Ref{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := s.Entry("a")
+	promise := a.Promise()
+	if again := a.Promise(); again != promise || a.Look() != promise {
+		t.Error("what has not changed is promised in other memory")
+	}
+	if given := &promise.Terms.Variants[0]; given != &promise.Request.Parts[0].Variants[0] {
+		t.Error("the variant that was promised is not that of the request")
+	}
+	was := promise.Clone()
+	fold(change.Change{Kind: change.Extended, ID: "a", Until: promise.End() + 3})
+	if a.End() != was.End()+3 || a.Promise() == promise {
+		t.Errorf("a lasts until %d, want %d, in memory of its own", a.End(), was.End()+3)
+	}
+	extended := a.Promise()
+	longer := extended.Clone()
+	fold(change.Change{Kind: change.Cancelled, ID: "a"})
+	fold(change.Change{Kind: change.Advanced, Now: 1})
+	r := berth.Rigid("c", 0, 0, 100, 4, 2)
+	fold(change.Change{Kind: change.Queued, ID: "c", Request: &r})
+	fold(change.Change{Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Request: &r, State: berth.Confirmed, Sequence: 3, Allotments: []berth.Allotment{place("late", 36, 38)}}})
+	if s.Entry("c") != a {
+		t.Fatal("c is not in the place of a, which this test is about")
+	}
+	if !reflect.DeepEqual(*promise, was) || !reflect.DeepEqual(*extended, longer) {
+		t.Errorf("promised was\n%+v\nand then\n%+v;\nnow these are\n%+v\nand\n%+v", was, longer, *promise, *extended)
+	}
+}
+
+// A million promises are live at once, so that each byte of an entry takes a megabyte.
+func TestEntriesAreSmall(t *testing.T) {
+	if size := reflect.TypeFor[Entry]().Size(); size > 96 {
+		t.Errorf("an entry has %d bytes, want at most 96", size)
 	}
 }

@@ -39,7 +39,6 @@ type timer struct {
 	place    int32 // in the heap, from 1; 0 while it is not set
 	entry    *Entry
 	job      *Job
-	outage   *outage
 }
 
 // Timer is a timer that is due, with what it is about: a reservation, a job, an
@@ -242,10 +241,10 @@ func (s *State) Due() (berth.Time, bool) {
 func (s *State) Next() Timer {
 	t := s.timers.heap[0].timer
 	next := Timer{At: t.At, Class: t.Class, Part: t.Part, Entry: t.entry, Job: t.job}
-	switch {
-	case t.outage != nil:
-		next.Outage = t.outage.Number
-	case t.Class == ClassArrival:
+	switch t.Class {
+	case ClassCapacity:
+		next.Outage = t.Sequence
+	case ClassArrival:
 		next.Open = s.openOf(t.Sequence)
 	}
 	return next

@@ -125,9 +125,9 @@ func (t *Trial) Promise(r *berth.Reservation) {
 	for i := range r.Stocks {
 		t.Book(&r.Stocks[i])
 	}
-	e := &Entry{}
+	e := &Entry{r: r, lent: true}
 	was := t.state.ledger.live[r.Request.ID]
-	t.state.ledger.add(e, r)
+	t.state.ledger.add(e)
 	t.log = append(t.log, undoable{counted: e, was: was})
 }
 
