@@ -405,7 +405,7 @@ func TestWorkflowsKeepToTheLimitsOfAllHolders(t *testing.T) {
 	})
 	t.Log("workflows:", met)
 	for _, of := range []string{"user", "account", "QOS", "partition"} {
-		if effort.Full() && !slices.ContainsFunc(slices.Collect(maps.Keys(met)), func(name string) bool { return strings.HasPrefix(name, of) }) {
+		if effort.Full() && !testing.Short() && !slices.ContainsFunc(slices.Collect(maps.Keys(met)), func(name string) bool { return strings.HasPrefix(name, of) }) {
 			t.Errorf("no workflow was refused for a limit of a %s", of)
 		}
 	}
