@@ -150,8 +150,8 @@ RECORDED = go run ./internal/performance/page
 
 bench-all: bench-calendar bench-sim bench-workflow bench-service bench-web ## all tables of docs/performance.md that a command measures (two hours)
 
-bench-sim: build ## berth sim, file to result: time and memory of whole processes
-	go run ./internal/simbench -record
+bench-sim: build ## berth sim, file to result: time and memory of whole processes (BESIDE=PROGRAM of an earlier commit, in turn)
+	go run ./internal/simbench -record $(if $(BESIDE),-beside $(BESIDE))
 	$(RECORDED)
 
 bench-workflow: ## the planners' table of docs/performance.md, beside their plain forms
