@@ -193,7 +193,7 @@ more. If it is refused (exit code 3) the reservation is as it was.`,
 func unchanged(cmd *cobra.Command) bool {
 	changed := 0
 	for _, name := range []string{
-		"name", "npe", "duration", "ready", "deadline", "start", "variants", "site", "pool", "partition", "account", "qos", "users", "group", "constraint", "nodelist", "exclude", "pes", "software", "software-version",
+		"name", "npe", "duration", "ready", "deadline", "start", "window", "variants", "site", "pool", "partition", "account", "qos", "users", "group", "constraint", "nodelist", "exclude", "pes", "software", "software-version",
 		"licences", "memory-mb", "storage-mb", "accelerators", "no-show",
 	} {
 		if cmd.Flags().Changed(name) {

@@ -87,8 +87,11 @@ func (q *maintenanceAsk) settle(a *app, cmd *cobra.Command) error {
 			a.echo(m.name, m.from)
 		}
 	}
-	if q.nodes != "" {
+	switch {
+	case q.nodes != "":
 		q.Nodes = []string{q.nodes}
+	case cmd.Flags().Changed("nodes"): // an empty variable of a shell must not take the whole site
+		return usagef(cmd, "--nodes: empty; want nodes, such as n[1-4], or no --nodes for all of the site")
 	}
 	if repeats && q.TimeZone == "" {
 		q.TimeZone = localZone()
@@ -185,7 +188,7 @@ func maintenanceTable(list []form.Maintenance, now time.Time) string {
 func (a *app) maintenanceList() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: "list", Short: "List maintenance that is to come or goes on", Args: cobra.NoArgs,
+		Use: "list", Short: "List maintenance that is to come or goes on", Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
