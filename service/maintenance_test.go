@@ -172,10 +172,15 @@ func TestMaintenanceBeforeTheFirstLook(t *testing.T) {
 	})
 }
 
-// What runs when maintenance of some nodes begins gets others; what is asked for meanwhile is promised beside it.
+// What runs when maintenance of some nodes begins gets others, and its owner is told that it moved, for it never lacked a PE; what is asked for meanwhile is promised beside it.
 func TestMaintenanceOfSomeNodes(t *testing.T) {
 	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
 		start := w.now().Add(600)
+		told := &post{}
+		w.host.SendNotices(told)
+		if _, err := w.host.AddHook(t.Context(), ann, service.Hook{ID: "h", Form: service.WebhookForm, Kinds: []notice.Kind{notice.Moved, notice.Degraded, notice.Whole}}); err != nil {
+			t.Fatal(err)
+		}
 		if a := submit(t, w.host, ann, berth.Rigid("runs", 0, w.now(), w.now().Add(3600), 1, 3600)); a.Reservation.State != service.Confirmed {
 			t.Fatalf("%+v", a.Reservation)
 		}
@@ -214,6 +219,9 @@ func TestMaintenanceOfSomeNodes(t *testing.T) {
 		}
 		if r := w.get("runs"); slices.ContainsFunc(slices.Concat(r.Nodes...), func(n string) bool { return slices.Contains(nodes, n) }) {
 			t.Errorf("what runs has %q still, of %q", r.Nodes, nodes)
+		}
+		if got := told.take(); !slices.Equal(got, []string{"h moved runs active"}) {
+			t.Errorf("its owner is told %q", got)
 		}
 		w.pass(700)
 		if list, err := w.host.ListMaintenance(t.Context(), ann.By); err != nil || len(list) > 0 {
