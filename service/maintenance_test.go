@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/notice"
@@ -233,6 +234,23 @@ func TestMaintenanceOfSomeNodes(t *testing.T) {
 	})
 }
 
+func stamp(at berth.Time) string { return time.Unix(int64(at), 0).UTC().Format(time.RFC3339) }
+
+// Maintenance wants a site with an adapter, and says so where there is one without.
+func TestMaintenanceWithoutAnAdapter(t *testing.T) {
+	var c clock
+	c.seconds.Store(1_800_000_000)
+	h := start(t, t.TempDir(), onePool(4), &c)
+	m := service.Maintenance{Name: "m", Site: "site", Times: []berth.Interval{{Start: 1_800_000_100, End: 1_800_000_200}}}
+	if _, _, err := h.AddMaintenance(t.Context(), root, m, false); codeOf(err) != berth.Conflict || !strings.Contains(err.Error(), `"site" has no adapter`) {
+		t.Errorf("a site without an adapter: %v", err)
+	}
+	m.Site = "other"
+	if _, _, err := h.AddMaintenance(t.Context(), root, m, false); codeOf(err) != berth.NotFound || !strings.Contains(err.Error(), `no managed site "other"`) {
+		t.Errorf("no site: %v", err)
+	}
+}
+
 // Who may not, and what cannot be, is refused with what would be right, and nothing is changed.
 func TestMaintenanceThatIsWrong(t *testing.T) {
 	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
@@ -255,10 +273,10 @@ func TestMaintenanceThatIsWrong(t *testing.T) {
 			{"a bad name", "letters, digits", root, berth.Invalid, func(m *service.Maintenance) { m.Name = "a b" }},
 			{"the name of another", "choose another name", root, berth.Conflict, func(m *service.Maintenance) { m.Name, m.Nodes = "good", nil }},
 			{"no times", "want when it begins", root, berth.Invalid, func(m *service.Maintenance) { m.Times = nil }},
-			{"over", "want an end after now", root, berth.Invalid, func(m *service.Maintenance) { m.Times = []berth.Interval{{Start: now - 20, End: now - 10}} }},
-			{"no time at all", "must be after the start", root, berth.Invalid, func(m *service.Maintenance) { m.Times = []berth.Interval{{Start: now + 20, End: now + 20}} }},
+			{"over", stamp(now-10) + "; it is over by then, want an end after now, " + stamp(now), root, berth.Invalid, func(m *service.Maintenance) { m.Times = []berth.Interval{{Start: now - 20, End: now - 10}} }},
+			{"no time at all", fmt.Sprintf("%s; must be after the start, %[1]s, and", stamp(now+20)), root, berth.Invalid, func(m *service.Maintenance) { m.Times = []berth.Interval{{Start: now + 20, End: now + 20}} }},
 			{"beyond time", "before 2^42", root, berth.Invalid, func(m *service.Maintenance) { m.Times = []berth.Interval{{Start: now + 20, End: berth.Forever}} }},
-			{"one within another", "after the next has begun", root, berth.Invalid, func(m *service.Maintenance) {
+			{"one within another", fmt.Sprintf("ends at %s, after the next has begun, at %s;", stamp(now+60), stamp(now+50)), root, berth.Invalid, func(m *service.Maintenance) {
 				m.Times = []berth.Interval{{Start: now + 20, End: now + 60}, {Start: now + 50, End: now + 70}}
 			}},
 			{"too many times", "want at most 1000", root, berth.Invalid, func(m *service.Maintenance) { m.Times = make([]berth.Interval, 1001) }},
@@ -279,6 +297,8 @@ func TestMaintenanceThatIsWrong(t *testing.T) {
 		}{{ann, "good", 0, berth.Denied}, {elsewhere, "good", 0, berth.NotFound}, {root, "x", 0, berth.NotFound}, {root, "good", now + 101, berth.NotFound}} {
 			if err := w.host.RemoveMaintenance(t.Context(), c.by, c.name, c.only); codeOf(err) != c.code {
 				t.Errorf("removed by %s: %v; want %s", c.by.By.User, err, c.code)
+			} else if c.only != 0 && !strings.Contains(err.Error(), "does not begin at "+stamp(c.only)+";") {
+				t.Error(err)
 			}
 		}
 		full := good

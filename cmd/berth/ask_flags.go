@@ -94,6 +94,8 @@ func (a *app) settle(cmd *cobra.Command, q *ask) error {
 		switch {
 		case q.ready.given() || q.deadline.given():
 			return usagef(cmd, "--start: given beside --ready or --deadline; want one of the two ways")
+		case q.Variants != nil:
+			return usagef(cmd, "--start: given beside --variants, which last differently long; want --ready and --deadline, or --npe and --duration")
 		case q.Duration == 0 && q.length == 0:
 			return usagef(cmd, "--start: without --duration its end is unknown; give --duration")
 		}

@@ -124,7 +124,7 @@ func (a *app) free(cmd *cobra.Command, r *remote, names []string, f *freeView) e
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return berth.Errorf(berth.NotFound, "site", "no site %q; there are %s", name, strings.Join(known, ", "))
+			return noSite(name, known)
 		}
 	}
 	f.palette = paletteOf(a.stdout)
@@ -164,6 +164,10 @@ func (a *app) free(cmd *cobra.Command, r *remote, names []string, f *freeView) e
 		return berth.Errorf(berth.NotFound, "pool", "no pool %q", f.pool)
 	}
 	return a.show(text.String())
+}
+
+func noSite(name string, known []string) error {
+	return berth.Errorf(berth.NotFound, "site", "no site %q; there are %s", name, strings.Join(known, ", "))
 }
 
 // poolText writes what is free in a pool, and returns it by cell.

@@ -169,6 +169,9 @@ more. If it is refused (exit code 3) the reservation is as it was.`,
 				if err != nil {
 					return err
 				}
+				if over(&was) {
+					return berth.Errorf(berth.Conflict, "id", "%q is %s", was.ID, was.State)
+				}
 				q.length = berth.Duration(was.End - was.Start)
 				if err := a.settle(cmd, q); err != nil {
 					return err
