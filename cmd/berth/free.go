@@ -207,7 +207,7 @@ func (f *freeView) poolText(text *strings.Builder, site string, p *form.Pool, no
 	}
 	switch {
 	case f.nodes && len(nodes) == 0:
-		text.WriteString("its nodes have no names\n")
+		text.WriteString("its nodes are not known by name: names come from the adapter of a site\n")
 	case f.nodes && slices.Max(unnamed) > 0:
 		fmt.Fprintf(text, "up to %d PEs are promised without nodes: they take some of those that are free\n", slices.Max(unnamed))
 	}

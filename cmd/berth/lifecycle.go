@@ -181,6 +181,11 @@ more. If it is refused (exit code 3) the reservation is as it was.`,
 			if err != nil {
 				return err
 			}
+			if answer.Refusal != nil && answer.Reason == berth.NoSuitableSite {
+				if asks := kindsGiven(cmd); len(asks) > 0 {
+					a.say("no site has this and all else that it asks for: %s", strings.Join(asks, ", "))
+				}
+			}
 			return a.answered(r, &answer)
 		},
 	}
@@ -204,6 +209,18 @@ func unchanged(cmd *cobra.Command) bool {
 		}
 	}
 	return changed == 0
+}
+
+// kindsGiven returns the flags that were given of those that say which sites and PEs will do, as they were.
+func kindsGiven(cmd *cobra.Command) (given []string) {
+	for _, name := range []string{
+		"site", "pool", "partition", "constraint", "nodelist", "exclude", "pes", "software", "software-version", "licences", "memory-mb", "storage-mb", "accelerators",
+	} {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() != "" {
+			given = append(given, "--"+name+" "+quoted(f.Value.String()))
+		}
+	}
+	return given
 }
 
 // emptied returns the keys of what was given and is empty.

@@ -365,7 +365,7 @@ func (a *app) offers(cmd *cobra.Command, r *remote, q *form.Request, most int, c
 	case len(list) > 0:
 		return a.show(describeOffers(list, "berth hold"+r.again()) + describeChances(answer.Chances))
 	default:
-		a.say("refused: nothing like that can be had")
+		a.say("refused: nothing like that can be had; if berth reserve refuses it too, it says why")
 		if len(answer.Chances) > 0 {
 			if err := a.show(describeChances(answer.Chances)); err != nil {
 				return err
