@@ -110,4 +110,4 @@ func (v value) peSet() (berth.PESet, error) {
 }
 
 // stamp is a time for people.
-func stamp(t berth.Time) string { return hpctime.Stamp(t) }
+func stamp(t berth.Time) string { return t.RFC3339() }

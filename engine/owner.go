@@ -7,7 +7,6 @@ import (
 	"github.com/berth-hpc/berth/engine/change"
 	"github.com/berth-hpc/berth/engine/internal/place"
 	"github.com/berth-hpc/berth/engine/internal/state"
-	"github.com/berth-hpc/berth/internal/hpctime"
 )
 
 // Changes that the owner of a reservation, or its site, may ask for. A refusal leaves
@@ -203,7 +202,7 @@ func (e *Engine) extensible(id string, until berth.Time) (*state.Entry, error) {
 	case d.Parts() > 1:
 		return nil, berth.Errorf(berth.Conflict, "id", "reservation %q has several parts; only one of one part can be extended", id)
 	case until <= d.End() || until <= e.state.Now() || !until.Valid():
-		return nil, berth.Errorf(berth.Invalid, "until", "%s; it must be after the end, %s, after now, and before 2^42 seconds after 1970", hpctime.Stamp(until), hpctime.Stamp(d.End()))
+		return nil, berth.Errorf(berth.Invalid, "until", "%s; it must be after the end, %s, after now, and before 2^42 seconds after 1970", until.RFC3339(), d.End().RFC3339())
 	}
 	return d, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
-	"github.com/berth-hpc/berth/internal/hpctime"
 	"github.com/berth-hpc/berth/internal/wire"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/site"
@@ -61,7 +60,7 @@ const maintenancePrefix = "maintenance "
 
 // outage returns the name of the outage that one of the times is.
 func (m *Maintenance) outage(at berth.Time) string {
-	return maintenancePrefix + m.Name + " at " + hpctime.Stamp(at)
+	return maintenancePrefix + m.Name + " at " + at.RFC3339()
 }
 
 // isMaintenance reports whether an outage of that name is maintenance.
@@ -96,14 +95,14 @@ func (m *Maintenance) check(now berth.Time) error {
 	for _, at := range m.Times {
 		switch {
 		case at.End <= at.Start || !at.Start.Valid() || !at.End.Valid():
-			return berth.Errorf(berth.Invalid, "end", "%s; must be after the start, %s, and before 2^42 seconds after 1970", hpctime.Stamp(at.End), hpctime.Stamp(at.Start))
+			return berth.Errorf(berth.Invalid, "end", "%s; must be after the start, %s, and before 2^42 seconds after 1970", at.End.RFC3339(), at.Start.RFC3339())
 		case at.Start < end:
-			return berth.Errorf(berth.Invalid, "duration", "one time ends at %s, after the next has begun, at %s; want less, or fewer times", hpctime.Stamp(end), hpctime.Stamp(at.Start))
+			return berth.Errorf(berth.Invalid, "duration", "one time ends at %s, after the next has begun, at %s; want less, or fewer times", end.RFC3339(), at.Start.RFC3339())
 		}
 		end = at.End
 	}
 	if m.over(now) {
-		return berth.Errorf(berth.Invalid, "end", "%s; it is over by then, want an end after now, %s", hpctime.Stamp(end), hpctime.Stamp(now))
+		return berth.Errorf(berth.Invalid, "end", "%s; it is over by then, want an end after now, %s", end.RFC3339(), now.RFC3339())
 	}
 	return nil
 }
@@ -387,7 +386,7 @@ func (h *Host) RemoveMaintenance(ctx context.Context, ask Ask, name string, only
 			left := slices.DeleteFunc(slices.Clone(m.Times), func(at berth.Interval) bool { return at.Start == only })
 			switch {
 			case len(left) == len(m.Times):
-				answer(struct{}{}, berth.Errorf(berth.NotFound, "start", "maintenance %s does not begin at %s; berth maintenance list shows when it does", name, hpctime.Stamp(only)))
+				answer(struct{}{}, berth.Errorf(berth.NotFound, "start", "maintenance %s does not begin at %s; berth maintenance list shows when it does", name, only.RFC3339()))
 				return
 			case len(left) > 0:
 				changed := *m

@@ -341,9 +341,6 @@ func within(t time.Time, text string) (time.Time, error) {
 	return t, nil
 }
 
-// Stamp writes a time as answers and messages have it: by RFC 3339, in UTC.
-func Stamp(t berth.Time) string { return time.Unix(int64(t), 0).UTC().Format(time.RFC3339) }
-
 // Echo writes a point in time unambiguously: with its
 // zone, and in UTC.
 func Echo(t time.Time) string {

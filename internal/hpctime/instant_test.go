@@ -183,14 +183,6 @@ func TestParseSlurmInstant(t *testing.T) {
 	}
 }
 
-func TestStamp(t *testing.T) {
-	for at, want := range map[berth.Time]string{0: "1970-01-01T00:00:00Z", 1_796_457_600: "2026-12-05T08:00:00Z", -1: "1969-12-31T23:59:59Z"} {
-		if got := hpctime.Stamp(at); got != want {
-			t.Errorf("%d is %s, want %s", at, got, want)
-		}
-	}
-}
-
 func TestEcho(t *testing.T) {
 	then := time.Date(2026, 11, 21, 18, 0, 0, 0, zone(t, "Europe/Berlin"))
 	if got := hpctime.Echo(then); got != "Sat 2026-11-21 18:00:00 +01:00 (2026-11-21T17:00:00Z)" {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine/change"
-	"github.com/berth-hpc/berth/internal/hpctime"
 )
 
 // saved is the state in its canonical written form. Calendars, timers and idle
@@ -303,7 +302,7 @@ func (s *State) sound(r *berth.Reservation) error {
 	for i := range r.Stocks {
 		a := &r.Stocks[i]
 		if st := s.stocks[a.Resource]; !st.Counted() || a.NPE < 1 || a.NPE > st.calendar.Size() || !a.Start.Valid() || !a.End.Valid() || a.Start >= a.End || !a.PEs.Empty() {
-			return fmt.Errorf("reservation %q holds %d of %s %s of %s from %s to %s", r.Request.ID, a.NPE, a.Resource.Kind, a.Resource.Name, a.Resource.Site, hpctime.Stamp(a.Start), hpctime.Stamp(a.End))
+			return fmt.Errorf("reservation %q holds %d of %s %s of %s from %s to %s", r.Request.ID, a.NPE, a.Resource.Kind, a.Resource.Name, a.Resource.Site, a.Start.RFC3339(), a.End.RFC3339())
 		}
 	}
 	for i := range r.Allotments {
@@ -317,7 +316,7 @@ func (s *State) sound(r *berth.Reservation) error {
 		switch {
 		case !a.Start.Valid() || !a.End.Valid() || a.Start >= a.End || a.NPE < 0 || a.NPE > c.Size(),
 			named && a.PEs.Count() != a.NPE, !named && !a.PEs.Empty(), !a.PEs.Empty() && a.PEs.Max() >= berth.PE(c.Size()):
-			return fmt.Errorf("reservation %q has %d PEs of %s/%s (%v) from %s to %s", r.Request.ID, a.NPE, a.Resource.Site, a.Resource.Name, a.PEs, hpctime.Stamp(a.Start), hpctime.Stamp(a.End))
+			return fmt.Errorf("reservation %q has %d PEs of %s/%s (%v) from %s to %s", r.Request.ID, a.NPE, a.Resource.Site, a.Resource.Name, a.PEs, a.Start.RFC3339(), a.End.RFC3339())
 		}
 	}
 	return nil
