@@ -6,6 +6,29 @@ import "fmt"
 // clock of a log in simulation, the Unix epoch in the service.
 type Time int64
 
+// RFC3339 writes a time whose origin is the Unix epoch as answers and messages have it, in UTC.
+func (t Time) RFC3339() string {
+	const daily, fourCenturies = 86_400, 146_097 // seconds and days
+	days, second := int64(t)/daily, int64(t)%daily
+	if second < 0 {
+		days, second = days-1, second+daily
+	}
+	days += 719_468 // from the first of March of the year 0 on, so that a leap day is the last one of its year
+	era := days / fourCenturies
+	if days %= fourCenturies; days < 0 {
+		days, era = days+fourCenturies, era-1
+	}
+	ofEra := (days - days/1460 + days/36_524 - days/146_096) / 365
+	days -= 365*ofEra + ofEra/4 - ofEra/100
+	month := (5*days + 2) / 153 // from March on: five months have 153 days
+	day := days - (153*month+2)/5 + 1
+	year := era*400 + ofEra
+	if month += 3; month > 12 {
+		month, year = month-12, year+1
+	}
+	return fmt.Sprintf("%04d-%02d-%02dT%02d:%02d:%02dZ", year, month, day, second/3600, second/60%60, second%60)
+}
+
 // Duration is a length of time in whole seconds.
 type Duration int64
 

@@ -163,7 +163,9 @@ func detail(r *berth.Refusal, q *berth.Request) string {
 		case berth.UplinkKind:
 			return "others' data leave too little of the uplink to have its own there in time"
 		}
-		if n := r.Nearest; n != nil {
+		if n := r.Nearest; n != nil && n.Duration <= 0 { // of one that was to last longer
+			return fmt.Sprintf("%d PEs are wanted for longer; %s they are not all free from %s on", r.Wanted, at, stamp(n.Start))
+		} else if n != nil {
 			return fmt.Sprintf("%d PEs are wanted; %s at most %d are free for %s, from %s on",
 				r.Wanted, at, n.NPE, hpctime.Format(n.Duration), stamp(n.Start))
 		}

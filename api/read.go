@@ -110,4 +110,4 @@ func (v value) peSet() (berth.PESet, error) {
 }
 
 // stamp is a time for people.
-func stamp(t berth.Time) string { return time.Unix(int64(t), 0).UTC().Format(time.RFC3339) }
+func stamp(t berth.Time) string { return t.RFC3339() }

@@ -563,7 +563,7 @@ func TestListIsPagedAndFiltered(t *testing.T) {
 	}
 	for query, words := range map[string]string{
 		"state=%zz": "query: ", "state=failed;limit=1": "query: ",
-		"state=lost": `state: "lost"; want some of pending, held`, "limit=0": "limit: ", "limit=1000": "limit: ", "cursor=!": "cursor: ",
+		"state=lost": `state: "lost"; want some of pending, held`, "limit=0": "limit: ", "limit=1000": "limit: ", "cursor=!": "cursor: ", "cursor=zzz": `cursor: "zzz"; want the next of the page before`,
 		"from=today": "from: ", "to=2026-11-21T17:00:00": "has no zone", "sort=up": "sort: unknown parameter", "user=a&user=b": "user: given twice",
 		"from=2026-11-21T17:00:00Z&to=2026-11-21T17:00:00Z": "to: not after from",
 	} {

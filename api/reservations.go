@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/api/form"
@@ -266,7 +267,7 @@ func pageOf(query map[string]string, wrong *faults) (limit int, after string) {
 		limit = n
 	}
 	last, err := base64.RawURLEncoding.DecodeString(query["cursor"])
-	if err != nil {
+	if err != nil || !utf8.Valid(last) {
 		wrong.add("cursor", fmt.Errorf("%.40q; want the next of the page before", query["cursor"]))
 	}
 	return limit, string(last)

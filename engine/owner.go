@@ -202,7 +202,7 @@ func (e *Engine) extensible(id string, until berth.Time) (*state.Entry, error) {
 	case d.Parts() > 1:
 		return nil, berth.Errorf(berth.Conflict, "id", "reservation %q has several parts; only one of one part can be extended", id)
 	case until <= d.End() || until <= e.state.Now() || !until.Valid():
-		return nil, berth.Errorf(berth.Invalid, "until", "%d; it must be after the end, %d, and before 2^42", until, d.End())
+		return nil, berth.Errorf(berth.Invalid, "until", "%s; it must be after the end, %s, after now, and before 2^42 seconds after 1970", until.RFC3339(), d.End().RFC3339())
 	}
 	return d, nil
 }

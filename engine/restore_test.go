@@ -7,6 +7,32 @@ import (
 	"github.com/berth-hpc/berth/engine"
 )
 
+// What has no place in another configuration is told as people write places and times.
+func TestRestoreTellsWhatHasNoPlace(t *testing.T) {
+	config := func(pool string, pes berth.Count) engine.Config {
+		return engine.Config{Sites: []berth.Site{{Name: "mixed", Pools: []berth.Pool{{Name: pool, PEs: pes, Binding: berth.Early}}}}}
+	}
+	e, err := engine.New(config("fast", 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := berth.Rigid("a", 0, 1_796_119_200, 1_796_122_800, 4, 3600)
+	if _, _, err := e.Apply(1_796_000_000, engine.Submit(&r)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		is   engine.Config
+		want string
+	}{
+		{config("slow", 4), `snapshot: reservation "a" is on pool fast of mixed, which the configuration does not have`},
+		{config("fast", 3), `snapshot: reservation "a" has 4 PEs of mixed/fast (0-3) from 2026-12-01T10:00:00Z to 2026-12-01T11:00:00Z`},
+	} {
+		if _, err := engine.Restore(c.is, e.Snapshot()); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
 // Bytes that are no snapshot make no engine and do not end the process.
 func FuzzRestore(f *testing.F) {
 	config := engine.Config{Sites: []berth.Site{{Name: "s", Pools: []berth.Pool{{Name: "p", PEs: 4, Binding: berth.Late}}}}}

@@ -42,7 +42,7 @@ type About struct {
 var table = []About{
 	{Granted, "a reservation or a workflow is promised"},
 	{Refused, "a request is refused"},
-	{Moved, "a promise has another place, time or length"},
+	{Moved, "a promise has another place, other PEs, another time or length"},
 	{Degraded, "PEs of a promise are out of use, and none are free instead"},
 	{Whole, "a promise has all of its PEs again"},
 	{Lost, "a promise is over without having been kept or used: lost, failed, not confirmed in time, not used"},
@@ -63,8 +63,8 @@ func Known(k Kind) bool {
 }
 
 // OfChange returns the kind of notice that a change of a reservation is told by; false if it is
-// told by none. A reservation that is resized lacks some PEs after the change, or none.
-func OfChange(kind change.Kind, missing berth.Count) (Kind, bool) {
+// told by none. A reservation that is resized lacked some PEs before the change, and lacks some after it, or none.
+func OfChange(kind change.Kind, lacked, missing berth.Count) (Kind, bool) {
 	switch kind {
 	case change.Accepted:
 		return Granted, true
@@ -73,10 +73,13 @@ func OfChange(kind change.Kind, missing berth.Count) (Kind, bool) {
 	case change.Moved, change.Modified, change.Extended:
 		return Moved, true
 	case change.Resized:
-		if missing > 0 {
+		switch {
+		case missing > 0:
 			return Degraded, true
+		case lacked > 0:
+			return Whole, true
 		}
-		return Whole, true
+		return Moved, true // to other PEs
 	case change.Lost, change.Failed, change.Rejected, change.NoShow, change.Expired:
 		return Lost, true
 	case change.Withdrawn, change.Cancelled:

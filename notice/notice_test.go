@@ -59,9 +59,11 @@ func TestTriesGoOnForADay(t *testing.T) {
 func TestKindsOfChanges(t *testing.T) {
 	found := map[notice.Kind]bool{}
 	for _, kind := range change.Kinds() {
-		for missing := range berth.Count(2) {
-			if k, told := notice.OfChange(kind, missing); told {
-				found[k] = true
+		for lacked := range berth.Count(2) {
+			for missing := range berth.Count(2) {
+				if k, told := notice.OfChange(kind, lacked, missing); told {
+					found[k] = true
+				}
 			}
 		}
 	}
@@ -74,6 +76,18 @@ func TestKindsOfChanges(t *testing.T) {
 	}
 	if len(found) > 0 || notice.Known(notice.Test) {
 		t.Errorf("kinds that cannot be chosen: %v", found)
+	}
+}
+
+// A promise that never lacked a PE is not whole again: it has other PEs.
+func TestKindsOfResized(t *testing.T) {
+	for _, c := range []struct {
+		lacked, missing berth.Count
+		want            notice.Kind
+	}{{0, 0, notice.Moved}, {0, 1, notice.Degraded}, {2, 1, notice.Degraded}, {1, 0, notice.Whole}} {
+		if got, told := notice.OfChange(change.Resized, c.lacked, c.missing); got != c.want || !told {
+			t.Errorf("lacked %d, lacks %d: %s, want %s", c.lacked, c.missing, got, c.want)
+		}
 	}
 }
 
@@ -97,7 +111,7 @@ func TestLetters(t *testing.T) {
 	f := notice.Facts{Kind: "moved", ID: "01J", Name: "weekly\r\nBcc: x\u0085run", User: "ann", State: "confirmed", Site: "cm5", PEs: "8", Start: "S", End: "E", URL: "https://hpc.example.org/#/promises/01J"}
 	subject, text := notice.Letter(&f, "h1")
 	const want = `weekly Bcc: x run: moved
-A promise has another place, time or length.
+A promise has another place, other PEs, another time or length.
 
 id     01J
 user   ann

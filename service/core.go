@@ -88,6 +88,8 @@ type Core struct {
 	diarist diarist // of what is drawn
 
 	freshTasks freshTasks // of the record that was made last
+	// lacking is how many PEs the promises that the last record resized lacked before, by id, of those that lacked some.
+	lacking map[string]berth.Count
 }
 
 // card is what is known of one request: live, or over and still remembered. One without a
@@ -384,11 +386,12 @@ const noticeBits = 20
 // told.
 func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, told bool) []news {
 	c.found.id, c.found.promise = "", nil
+	c.freshTasks = freshTasks{}
+	c.lacking = c.lackingBefore(changes)
 	list := again(c.news)
 	if told && len(changes) > mostKept { // in one go: a notice is large
 		list = make([]news, 0, len(changes)/2+mostKept)
 	}
-	c.freshTasks = freshTasks{}
 	if told {
 		c.diarist.begin(number)
 	}
@@ -461,7 +464,7 @@ func (c *Core) follow(number uint64, now berth.Time, changes []change.Change, to
 		if !told || x.Kind == change.Vacated || x.Kind == change.Queued && k.promise != nil {
 			continue // a step of something that is told
 		}
-		n := news{number: number<<noticeBits | uint64(len(list)), at: now, what: string(x.Kind), card: *k, later: later}
+		n := news{number: number<<noticeBits | uint64(len(list)), at: now, what: string(x.Kind), card: *k, later: later, lacked: c.lacking[k.id]}
 		if x.Kind == change.ChangeRefused {
 			n.refusal = x.Refusal
 		}

@@ -411,7 +411,7 @@ func (w *goldenWriter) write() {
 				{ID: "h1", User: "ann", Form: WebhookForm, Host: "hooks.example.org", Note: "on-call", Kinds: everyKind(), Starts: 900, Ends: 600, Unused: 600, Created: w.now, Dated: true, Parent: "t1", Sealed: []byte{1, 2, 3}},
 				{ID: "h2", Form: ChatForm, Host: "chat.example.org", Kinds: everyKind(), Site: "managed", Text: "{link} {kind}", Created: w.now, Rotated: w.now, Parent: "socket", Sites: "managed,plain"},
 				{ID: "h3", User: "ann", Form: WebhookForm, Kinds: []notice.Kind{notice.Granted}},
-				{ID: "h4", User: "ann", Form: MailForm, Kinds: everyKind(), Created: w.now, Dated: true},
+				{ID: "h4", User: "ann", Form: MailForm, Kinds: everyKind(), Created: w.now, Dated: true, Exchanged: true},
 			}})
 			w.maintain()
 			w.move()

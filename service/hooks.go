@@ -42,6 +42,9 @@ type Hook struct {
 	// Dated says that its notices are named by their times as well: numbers are given again after a backup was restored. Earlier
 	// versions made hooks without it, and what they have named keeps its name.
 	Dated bool
+	// Exchanged says that a promise which gets other PEs and lacked none is told of as moved. Earlier versions made hooks without it,
+	// which are told of it as whole.
+	Exchanged bool
 }
 
 // HookForms lists the forms of what is sent: a message of Standard Webhooks, a text for a chat, and e-mail.
@@ -354,6 +357,22 @@ func (c *Core) tells(k *card) bool {
 	return k != nil && k.request != nil && !k.asking && !k.request.IsJob() && k.request.Task == nil && c.shadows[k.request.Site] == nil
 }
 
+// lackingBefore returns by id how many PEs promises lack, before the changes of a record are followed, that have others by them.
+func (c *Core) lackingBefore(changes []change.Change) (lacking map[string]berth.Count) {
+	for i := range changes {
+		if changes[i].Kind != change.Resized {
+			continue
+		}
+		if k := c.card(changes[i].ID); k != nil && k.promise != nil && k.promise.Missing > 0 {
+			if lacking == nil {
+				lacking = map[string]berth.Count{}
+			}
+			lacking[k.id] = k.promise.Missing
+		}
+	}
+	return lacking
+}
+
 // owe notes which notices follow from a record. It is called when the cards are as the record leaves
 // them, and gives the same when the record is followed again.
 func (c *Core) owe(number uint64, at berth.Time, changes []change.Change) {
@@ -366,14 +385,15 @@ func (c *Core) owe(number uint64, at berth.Time, changes []change.Change) {
 	}
 	h.flows = h.flows[:0]
 	type what struct {
-		id   string
-		kind notice.Kind
+		id        string
+		kind      notice.Kind
+		exchanged bool
 	}
 	var told map[what]bool
 	for i := range changes {
 		x := &changes[i]
-		kind, is := notice.OfChange(x.Kind, 0)
-		if !is || x.ID == "" {
+		kind, tells := notice.OfChange(x.Kind, 0, 0)
+		if !tells || x.ID == "" {
 			continue
 		}
 		k := c.card(x.ID)
@@ -381,22 +401,28 @@ func (c *Core) owe(number uint64, at berth.Time, changes []change.Change) {
 			continue
 		}
 		if x.Kind == change.Resized && k.promise != nil {
-			kind, _ = notice.OfChange(x.Kind, k.promise.Missing)
+			kind, _ = notice.OfChange(x.Kind, c.lacking[x.ID], k.promise.Missing)
 		}
-		if told[what{x.ID, kind}] {
+		is := what{x.ID, kind, kind == notice.Moved && x.Kind == change.Resized}
+		if told[is] {
 			continue
 		}
 		if told == nil {
 			told = map[what]bool{}
 		}
-		told[what{x.ID, kind}] = true
-		c.oweCard(number<<noticeBits|uint64(i), at, kind, k)
+		told[is] = true
+		c.oweCard(number<<noticeBits|uint64(i), at, kind, is.exchanged, k)
 	}
 }
 
-// oweCard notes a notice about a request for all hooks of its user that want it.
-func (c *Core) oweCard(number uint64, at berth.Time, kind notice.Kind, k *card) {
+// oweCard notes a notice about a request for all hooks of its user that want it. Exchanged says that it has other PEs, and that is all.
+func (c *Core) oweCard(number uint64, at berth.Time, kind notice.Kind, exchanged bool, k *card) {
 	for _, s := range c.hooks.byUser[k.request.User] {
+		if exchanged {
+			if kind = notice.Moved; !s.Exchanged {
+				kind = notice.Whole
+			}
+		}
 		if k.end != "" {
 			s.forget(k.id)
 		}
@@ -413,7 +439,7 @@ func (c *Core) oweCard(number uint64, at berth.Time, kind notice.Kind, k *card) 
 func (c *Core) oweAgreed(number uint64, at berth.Time, ids []string) {
 	for i, id := range ids {
 		if k := c.card(id); c.tells(k) {
-			c.oweCard(number<<noticeBits|uint64(i), at, notice.Granted, k)
+			c.oweCard(number<<noticeBits|uint64(i), at, notice.Granted, false, k)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (h *Host) AddHook(ctx context.Context, ask Ask, hook Hook) (Hook, error) {
 			answer(Hook{}, berth.Errorf(berth.Conflict, "hooks", "%s has %d, which is the most there can be; berth notify remove ends one", ask.By.User, has))
 			return
 		}
-		hook.User, hook.Sites, hook.Created, hook.Dated = ask.By.User, ask.By.Sites, h.clock(), true
+		hook.User, hook.Sites, hook.Created, hook.Dated, hook.Exchanged = ask.By.User, ask.By.Sites, h.clock(), true, true
 		h.keepHooks(&hookNews{by: ask.asked().by, kind: auditAddReceiver, put: []Hook{hook}})
 		h.whenDurable(func(failed error) { answer(hook, failed) })
 	})
@@ -110,7 +110,7 @@ func (h *Host) ChangeHook(ctx context.Context, ask Ask, id string, change func(*
 			answer(Hook{}, err)
 			return
 		}
-		own.ID, own.User, own.Parent, own.Sites, own.Created, own.Dated = s.ID, s.User, s.Parent, s.Sites, s.Created, s.Dated
+		own.ID, own.User, own.Parent, own.Sites, own.Created, own.Dated, own.Exchanged = s.ID, s.User, s.Parent, s.Sites, s.Created, s.Dated, true
 		if s.Disabled != "" && own.Disabled == "" {
 			own.Failing = 0
 		}

@@ -67,6 +67,7 @@ func (h *Hook) code(c *wire.Coder) {
 	wire.Int(c, 19, &missed)
 	h.Missed = int(missed)
 	wire.Bool(c, 20, &h.Dated)
+	wire.Bool(c, 21, &h.Exchanged)
 	c.End()
 }
 

@@ -25,6 +25,7 @@ type news struct {
 	what    string
 	card    card // as it was then
 	later   berth.Duration
+	lacked  berth.Count // PEs that it lacked before it was resized
 	refusal *berth.Refusal
 	task    *Task
 	trouble string

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -61,7 +60,7 @@ const maintenancePrefix = "maintenance "
 
 // outage returns the name of the outage that one of the times is.
 func (m *Maintenance) outage(at berth.Time) string {
-	return maintenancePrefix + m.Name + " at " + time.Unix(int64(at), 0).UTC().Format(time.RFC3339)
+	return maintenancePrefix + m.Name + " at " + at.RFC3339()
 }
 
 // isMaintenance reports whether an outage of that name is maintenance.
@@ -96,14 +95,14 @@ func (m *Maintenance) check(now berth.Time) error {
 	for _, at := range m.Times {
 		switch {
 		case at.End <= at.Start || !at.Start.Valid() || !at.End.Valid():
-			return berth.Errorf(berth.Invalid, "end", "%d; must be after the start, %d, and before 2^42", at.End, at.Start)
+			return berth.Errorf(berth.Invalid, "end", "%s; must be after the start, %s, and before 2^42 seconds after 1970", at.End.RFC3339(), at.Start.RFC3339())
 		case at.Start < end:
-			return berth.Errorf(berth.Invalid, "duration", "one time ends at %d, after the next has begun, at %d; want less, or fewer times", end, at.Start)
+			return berth.Errorf(berth.Invalid, "duration", "one time ends at %s, after the next has begun, at %s; want less, or fewer times", end.RFC3339(), at.Start.RFC3339())
 		}
 		end = at.End
 	}
 	if m.over(now) {
-		return berth.Errorf(berth.Invalid, "end", "%d; it is over by then, want an end after now, %d", end, now)
+		return berth.Errorf(berth.Invalid, "end", "%s; it is over by then, want an end after now, %s", end.RFC3339(), now.RFC3339())
 	}
 	return nil
 }
@@ -224,7 +223,9 @@ func noManagedSite(name string) error {
 // maintained returns the keeper of the site at which maintenance is to be. It is of the loop.
 func (h *Host) maintained(m *Maintenance) (*keeper, error) {
 	k := h.sites[m.Site]
-	switch {
+	switch is := func(s berth.Site) bool { return s.Name == m.Site }; {
+	case k == nil && slices.ContainsFunc(h.core.config.Sites, is):
+		return nil, berth.Errorf(berth.Conflict, "site", "%q has no adapter, so its nodes are not managed from here; maintenance needs one in the sites file", m.Site)
 	case k == nil:
 		return nil, noManagedSite(m.Site)
 	case k.manager.Shadow:
@@ -385,7 +386,7 @@ func (h *Host) RemoveMaintenance(ctx context.Context, ask Ask, name string, only
 			left := slices.DeleteFunc(slices.Clone(m.Times), func(at berth.Interval) bool { return at.Start == only })
 			switch {
 			case len(left) == len(m.Times):
-				answer(struct{}{}, berth.Errorf(berth.NotFound, "start", "maintenance %s does not begin at %d; berth maintenance list shows when it does", name, only))
+				answer(struct{}{}, berth.Errorf(berth.NotFound, "start", "maintenance %s does not begin at %s; berth maintenance list shows when it does", name, only.RFC3339()))
 				return
 			case len(left) > 0:
 				changed := *m

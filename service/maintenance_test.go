@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/notice"
@@ -172,10 +173,15 @@ func TestMaintenanceBeforeTheFirstLook(t *testing.T) {
 	})
 }
 
-// What runs when maintenance of some nodes begins gets others; what is asked for meanwhile is promised beside it.
+// What runs when maintenance of some nodes begins gets others, and its owner is told that it moved, for it never lacked a PE; what is asked for meanwhile is promised beside it.
 func TestMaintenanceOfSomeNodes(t *testing.T) {
 	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
 		start := w.now().Add(600)
+		told := &post{}
+		w.host.SendNotices(told)
+		if _, err := w.host.AddHook(t.Context(), ann, service.Hook{ID: "h", Form: service.WebhookForm, Kinds: []notice.Kind{notice.Moved, notice.Degraded, notice.Whole}}); err != nil {
+			t.Fatal(err)
+		}
 		if a := submit(t, w.host, ann, berth.Rigid("runs", 0, w.now(), w.now().Add(3600), 1, 3600)); a.Reservation.State != service.Confirmed {
 			t.Fatalf("%+v", a.Reservation)
 		}
@@ -215,6 +221,9 @@ func TestMaintenanceOfSomeNodes(t *testing.T) {
 		if r := w.get("runs"); slices.ContainsFunc(slices.Concat(r.Nodes...), func(n string) bool { return slices.Contains(nodes, n) }) {
 			t.Errorf("what runs has %q still, of %q", r.Nodes, nodes)
 		}
+		if got := told.take(); !slices.Equal(got, []string{"h moved runs active"}) {
+			t.Errorf("its owner is told %q", got)
+		}
 		w.pass(700)
 		if list, err := w.host.ListMaintenance(t.Context(), ann.By); err != nil || len(list) > 0 {
 			t.Errorf("when it is over: %+v, %v", list, err)
@@ -223,6 +232,23 @@ func TestMaintenanceOfSomeNodes(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func stamp(at berth.Time) string { return time.Unix(int64(at), 0).UTC().Format(time.RFC3339) }
+
+// Maintenance wants a site with an adapter, and says so where there is one without.
+func TestMaintenanceWithoutAnAdapter(t *testing.T) {
+	var c clock
+	c.seconds.Store(1_800_000_000)
+	h := start(t, t.TempDir(), onePool(4), &c)
+	m := service.Maintenance{Name: "m", Site: "site", Times: []berth.Interval{{Start: 1_800_000_100, End: 1_800_000_200}}}
+	if _, _, err := h.AddMaintenance(t.Context(), root, m, false); codeOf(err) != berth.Conflict || !strings.Contains(err.Error(), `"site" has no adapter`) {
+		t.Errorf("a site without an adapter: %v", err)
+	}
+	m.Site = "other"
+	if _, _, err := h.AddMaintenance(t.Context(), root, m, false); codeOf(err) != berth.NotFound || !strings.Contains(err.Error(), `no managed site "other"`) {
+		t.Errorf("no site: %v", err)
+	}
 }
 
 // Who may not, and what cannot be, is refused with what would be right, and nothing is changed.
@@ -247,10 +273,10 @@ func TestMaintenanceThatIsWrong(t *testing.T) {
 			{"a bad name", "letters, digits", root, berth.Invalid, func(m *service.Maintenance) { m.Name = "a b" }},
 			{"the name of another", "choose another name", root, berth.Conflict, func(m *service.Maintenance) { m.Name, m.Nodes = "good", nil }},
 			{"no times", "want when it begins", root, berth.Invalid, func(m *service.Maintenance) { m.Times = nil }},
-			{"over", "want an end after now", root, berth.Invalid, func(m *service.Maintenance) { m.Times = []berth.Interval{{Start: now - 20, End: now - 10}} }},
-			{"no time at all", "must be after the start", root, berth.Invalid, func(m *service.Maintenance) { m.Times = []berth.Interval{{Start: now + 20, End: now + 20}} }},
+			{"over", stamp(now-10) + "; it is over by then, want an end after now, " + stamp(now), root, berth.Invalid, func(m *service.Maintenance) { m.Times = []berth.Interval{{Start: now - 20, End: now - 10}} }},
+			{"no time at all", fmt.Sprintf("%s; must be after the start, %[1]s, and", stamp(now+20)), root, berth.Invalid, func(m *service.Maintenance) { m.Times = []berth.Interval{{Start: now + 20, End: now + 20}} }},
 			{"beyond time", "before 2^42", root, berth.Invalid, func(m *service.Maintenance) { m.Times = []berth.Interval{{Start: now + 20, End: berth.Forever}} }},
-			{"one within another", "after the next has begun", root, berth.Invalid, func(m *service.Maintenance) {
+			{"one within another", fmt.Sprintf("ends at %s, after the next has begun, at %s;", stamp(now+60), stamp(now+50)), root, berth.Invalid, func(m *service.Maintenance) {
 				m.Times = []berth.Interval{{Start: now + 20, End: now + 60}, {Start: now + 50, End: now + 70}}
 			}},
 			{"too many times", "want at most 1000", root, berth.Invalid, func(m *service.Maintenance) { m.Times = make([]berth.Interval, 1001) }},
@@ -271,6 +297,8 @@ func TestMaintenanceThatIsWrong(t *testing.T) {
 		}{{ann, "good", 0, berth.Denied}, {elsewhere, "good", 0, berth.NotFound}, {root, "x", 0, berth.NotFound}, {root, "good", now + 101, berth.NotFound}} {
 			if err := w.host.RemoveMaintenance(t.Context(), c.by, c.name, c.only); codeOf(err) != c.code {
 				t.Errorf("removed by %s: %v; want %s", c.by.By.User, err, c.code)
+			} else if c.only != 0 && !strings.Contains(err.Error(), "does not begin at "+stamp(c.only)+";") {
+				t.Error(err)
 			}
 		}
 		full := good

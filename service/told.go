@@ -19,15 +19,17 @@ func (h *Host) tell(k *keeper, event engine.Event) {
 	}
 }
 
-// sayResized writes down which promises lack PEs from now on, or lack none any more.
+// sayResized writes down which promises lack PEs from now on, lack none any more, or have other ones.
 func (h *Host) sayResized(list []news) {
 	for i := range list {
 		switch r := list[i].card.promise; {
 		case change.Kind(list[i].what) != change.Resized || r == nil || list[i].card.state() == Pending || len(r.Allotments) == 0:
 		case r.Missing > 0:
 			h.log.Warn("a promise lacks PEs, because nodes are out of use and none are free instead", "site", r.Allotments[0].Resource.Site, "id", list[i].card.id, "missing", r.Missing, "left", r.Allotments[0].NPE)
+		case list[i].lacked == 0:
+			h.log.Info("a promise has other PEs", "site", r.Allotments[0].Resource.Site, "id", list[i].card.id)
 		default:
-			h.log.Info("a promise has all of its PEs", "site", r.Allotments[0].Resource.Site, "id", list[i].card.id)
+			h.log.Info("a promise has all of its PEs again", "site", r.Allotments[0].Resource.Site, "id", list[i].card.id)
 		}
 	}
 }

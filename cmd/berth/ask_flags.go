@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/internal/hpctime"
 	"github.com/berth-hpc/berth/site/hostlist"
@@ -94,6 +96,8 @@ func (a *app) settle(cmd *cobra.Command, q *ask) error {
 		switch {
 		case q.ready.given() || q.deadline.given():
 			return usagef(cmd, "--start: given beside --ready or --deadline; want one of the two ways")
+		case q.Variants != nil:
+			return usagef(cmd, "--start: given beside --variants, which last differently long; want --ready and --deadline, or --npe and --duration")
 		case q.Duration == 0 && q.length == 0:
 			return usagef(cmd, "--start: without --duration its end is unknown; give --duration")
 		}
@@ -123,6 +127,36 @@ func (q *ask) begins(m *moment, now time.Time) {
 		return
 	}
 	q.ReadyIn = new(wholeSeconds(m.at.Sub(now)))
+}
+
+// lastsThere has what is to start at an exact time end as its pool makes it last, where all pools that will do are equally fast: its window is
+// as long as it would last at the standard speed else, in which a slower pool could never be done.
+func (q *ask) lastsThere(ctx context.Context, c *client.Client) {
+	if !q.start.given() || q.Duration == 0 {
+		return
+	}
+	list, err := c.Sites(ctx)
+	if err != nil {
+		return // the request itself says what is wrong
+	}
+	speeds := map[berth.Speed]bool{}
+	for i := range list {
+		for j := range list[i].Pools {
+			if p := &list[i].Pools[j]; (q.Site == "" || q.Site == list[i].Name) && (q.Pool == "" || q.Pool == p.Name) {
+				speeds[cmp.Or(p.Speed, berth.StandardSpeed)] = true
+			}
+		}
+	}
+	if len(speeds) != 1 {
+		return
+	}
+	for speed := range speeds {
+		if more := speed.Scale(q.Duration) - q.Duration; q.DeadlineIn > 0 {
+			q.DeadlineIn += more
+		} else {
+			q.Deadline += form.Time(more)
+		}
+	}
 }
 
 // ends has it end so long after a moment at the latest.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -123,7 +124,7 @@ func (a *app) free(cmd *cobra.Command, r *remote, names []string, f *freeView) e
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return berth.Errorf(berth.NotFound, "site", "no site %q; there are %s", name, strings.Join(known, ", "))
+			return noSite(name, known)
 		}
 	}
 	f.palette = paletteOf(a.stdout)
@@ -165,6 +166,10 @@ func (a *app) free(cmd *cobra.Command, r *remote, names []string, f *freeView) e
 	return a.show(text.String())
 }
 
+func noSite(name string, known []string) error {
+	return berth.Errorf(berth.NotFound, "site", "no site %q; there are %s", name, strings.Join(known, ", "))
+}
+
 // poolText writes what is free in a pool, and returns it by cell.
 func (f *freeView) poolText(text *strings.Builder, site string, p *form.Pool, nodes []form.Row, spans []form.Span) (all []freeCell) {
 	cells := freeCells(p.PEs, p.Name, spans, f.edges, f.now)
@@ -202,7 +207,7 @@ func (f *freeView) poolText(text *strings.Builder, site string, p *form.Pool, no
 	}
 	switch {
 	case f.nodes && len(nodes) == 0:
-		text.WriteString("its nodes have no names\n")
+		text.WriteString("its nodes are not known by name: names come from the adapter of a site\n")
 	case f.nodes && slices.Max(unnamed) > 0:
 		fmt.Fprintf(text, "up to %d PEs are promised without nodes: they take some of those that are free\n", slices.Max(unnamed))
 	}
@@ -227,44 +232,90 @@ func cellEdges(begin time.Time, days int) []form.Time {
 // passed is a cell that has passed.
 const passed berth.Count = -1
 
-// freeCells returns the fewest free PEs of a pool at any time of each cell, from now on. Cost: each span is looked at
-// once, and sorted.
+// freeCells returns the fewest free PEs of a pool at any time of each cell, from now on. A PE that several spans take at once, such as
+// overlapping outages, is taken once. Cost: spans are sorted, and each one changes the stretches of PEs that it takes.
 func freeCells(pes berth.Count, pool string, spans []form.Span, edges []form.Time, now form.Time) []berth.Count {
-	change := map[form.Time]berth.Count{}
+	var taken takings
 	for i := range spans {
-		s := &spans[i]
-		if s.Pool != pool {
-			continue
-		}
-		change[max(s.Start, edges[0])] += s.NPE
-		if s.End != 0 {
-			change[s.End] -= s.NPE
+		if s := &spans[i]; s.Pool == pool {
+			taken.add(s, edges[0])
 		}
 	}
-	times := make([]form.Time, 0, len(change))
-	for at := range change {
-		times = append(times, at)
-	}
-	slices.Sort(times)
+	taken.sort()
 	cells := make([]berth.Count, len(edges)-1)
-	taken, next := berth.Count(0), 0
 	for i := range cells {
 		if edges[i+1] <= now {
 			cells[i] = passed
 			continue
 		}
-		begin := max(edges[i], now)
-		for ; next < len(times) && times[next] <= begin; next++ {
-			taken += change[times[next]]
-		}
-		most := taken
-		for ; next < len(times) && times[next] < edges[i+1]; next++ {
-			taken += change[times[next]]
-			most = max(most, taken)
+		most := taken.upTo(max(edges[i], now) + 1)
+		for at, is := taken.next(); is && at < edges[i+1]; at, is = taken.next() {
+			most = max(most, taken.upTo(at+1))
 		}
 		cells[i] = max(0, pes-most)
 	}
 	return cells
+}
+
+// takings counts PEs of a pool that are taken, as time goes on.
+type takings struct {
+	changes []taking
+	bounds  []berth.PE // where stretches of PEs begin and end which each span takes as a whole or not at all
+	depth   []int32    // how many spans take each stretch
+	count   berth.Count
+}
+
+// taking is a span that begins or ends.
+type taking struct {
+	at      form.Time
+	by      int32 // 1 or -1
+	pes     berth.PESet
+	unnamed berth.Count // PEs whose numbers are not known
+}
+
+// add adds a span, which begins no earlier than a time.
+func (t *takings) add(s *form.Span, first form.Time) {
+	begin := taking{max(s.Start, first), 1, s.PEs, max(0, s.NPE-s.PEs.Count())}
+	t.changes = append(t.changes, begin)
+	if s.End != 0 {
+		t.changes = append(t.changes, taking{s.End, -1, begin.pes, begin.unnamed})
+	}
+	for _, run := range s.PEs.Runs() {
+		t.bounds = append(t.bounds, run.Lo, run.Hi)
+	}
+}
+
+// sort follows the last add.
+func (t *takings) sort() {
+	slices.SortFunc(t.changes, func(a, b taking) int { return cmp.Compare(a.at, b.at) })
+	slices.Sort(t.bounds)
+	t.bounds = slices.Compact(t.bounds)
+	t.depth = make([]int32, len(t.bounds))
+}
+
+// next returns when the next span begins or ends.
+func (t *takings) next() (at form.Time, is bool) {
+	if len(t.changes) == 0 {
+		return 0, false
+	}
+	return t.changes[0].at, true
+}
+
+// upTo returns how many PEs are taken right before a time, no earlier than that of the call before.
+func (t *takings) upTo(end form.Time) berth.Count {
+	for ; len(t.changes) > 0 && t.changes[0].at < end; t.changes = t.changes[1:] {
+		c := &t.changes[0]
+		t.count += berth.Count(c.by) * c.unnamed
+		for _, run := range c.pes.Runs() {
+			k, _ := slices.BinarySearch(t.bounds, run.Lo)
+			for ; t.bounds[k] < run.Hi; k++ {
+				if t.depth[k] += c.by; t.depth[k] == max(0, c.by) { // the first that takes it, or the last
+					t.count += berth.Count(c.by) * berth.Count(t.bounds[k+1]-t.bounds[k])
+				}
+			}
+		}
+	}
+	return t.count
 }
 
 // freeTable writes cells of a pool, a day in each line.

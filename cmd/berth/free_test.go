@@ -24,6 +24,11 @@ func TestFreeCells(t *testing.T) {
 			if s.End = s.Start + 1 + form.Time(draw.IntN(30)); draw.IntN(5) == 0 {
 				s.End = 0
 			}
+			if draw.IntN(2) == 0 { // outages and promises whose PEs are known can take the same ones
+				first := berth.PE(draw.IntN(9))
+				s.PEs = berth.NewPESet(berth.Run{Lo: first, Hi: first + 1}, berth.Run{Lo: first + 1, Hi: min(10, first+berth.PE(s.NPE))})
+				s.NPE = s.PEs.Count() + berth.Count(draw.IntN(2))
+			}
 			if s.End != 0 && s.End <= max(now, edges[0]) { // is not told of
 				continue
 			}
@@ -34,11 +39,14 @@ func TestFreeCells(t *testing.T) {
 			want[i] = passed
 			for at := max(edges[i], now); at < edges[i+1]; at++ {
 				free := berth.Count(10)
+				var named berth.PESet
 				for _, s := range spans {
 					if s.Pool == "p" && s.Start <= at && (s.End == 0 || at < s.End) {
-						free -= s.NPE
+						free -= s.NPE - s.PEs.Count()
+						named = named.Or(s.PEs)
 					}
 				}
+				free -= named.Count()
 				if free = max(0, free); want[i] == passed || free < want[i] {
 					want[i] = free
 				}
@@ -47,6 +55,20 @@ func TestFreeCells(t *testing.T) {
 		if diff := cmp.Diff(want, freeCells(10, "p", spans, edges, now)); diff != "" {
 			t.Fatalf("now %d, spans %+v (-want +got)\n%s", now, spans, diff)
 		}
+	}
+}
+
+// PEs that several outages take at once are out of use once: what --nodes names is what is counted.
+func TestFreeOfOverlappingOutages(t *testing.T) {
+	set := func(lo, hi berth.PE) berth.PESet { return berth.NewPESet(berth.Run{Lo: lo, Hi: hi}) }
+	spans := []form.Span{
+		{Pool: "p", Start: 100, End: 120, NPE: 1, PEs: set(0, 1)},
+		{Pool: "p", Start: 110, End: 130, NPE: 1, PEs: set(0, 1)},
+		{Pool: "p", Start: 110, End: 130, NPE: 2, PEs: set(0, 2)},
+	}
+	edges := []form.Time{100, 110, 120, 130, 140}
+	if diff := cmp.Diff([]berth.Count{3, 2, 2, 4}, freeCells(4, "p", spans, edges, 100)); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,23 +83,35 @@ func given(d *form.Delivered) string {
 
 // sentences tells each thing, one after the other.
 func sentences(list []form.Happening) []string {
-	told, start := make([]string, len(list)), form.Time(0)
+	told, was := make([]string, len(list)), form.Place{}
 	for i := range list {
 		h := &list[i]
-		told[i] = sentence(h, start)
+		told[i] = sentence(h, &was)
 		if h.Start != 0 {
-			start = h.Start
+			was = h.Place
 		}
 	}
 	return told
 }
 
-// sentence tells one thing that has happened to what was to start at a time, 0 for not yet.
-func sentence(h *form.Happening, start form.Time) string {
+// whatHappened says in words what has happened to what was at a place, the zero value of none.
+func whatHappened(h *form.Happening, was *form.Place) string {
 	what, known := happened[h.What]
-	if !known {
-		what = strings.ReplaceAll(h.What, "_", " ")
+	switch {
+	case !known:
+		return strings.ReplaceAll(h.What, "_", " ")
+	case h.What != "resized" || h.Start == 0:
+	case h.NPE == 0:
+		return "lacks all of its PEs"
+	case was.Start != 0 && h.NPE != was.NPE:
+		return fmt.Sprintf("has %d PEs instead of %d", h.NPE, was.NPE)
 	}
+	return what
+}
+
+// sentence tells one thing that has happened to what was at a place, the zero value of none.
+func sentence(h *form.Happening, was *form.Place) string {
+	what, start := whatHappened(h, was), was.Start
 	text := localTime(h.At) + ": " + what
 	if h.By != "" {
 		text += " by " + h.By
@@ -144,22 +157,35 @@ func sentence(h *form.Happening, start form.Time) string {
 
 // outOfUse says what is out of use, or is going to be.
 func outOfUse(list []form.Outage) string {
-	told := make([]string, len(list))
+	var told []string
 	for i := range list {
 		o := &list[i]
+		var text string
 		switch n := len(o.Nodes); {
 		case n == 0:
-			told[i] = fmt.Sprintf("%d PEs of %s/%s", o.NPE, o.Site, o.Pool)
+			text = fmt.Sprintf("%d PEs of %s/%s", o.NPE, o.Site, o.Pool)
 		case n > 4:
-			told[i] = fmt.Sprintf("%d nodes of %s/%s", n, o.Site, o.Pool)
+			text = fmt.Sprintf("%d nodes of %s/%s", n, o.Site, o.Pool)
 		default:
-			told[i] = strings.Join(o.Nodes, ",")
+			text = strings.Join(o.Nodes, ",")
 		}
 		if o.From != 0 {
-			told[i] += " from " + localTime(o.From) + " on"
+			text += " from " + localTime(o.From) + " on"
+		}
+		told = append(told, text)
+	}
+	return together(told)
+}
+
+// together says several things, each once: outages that overlap can take the same.
+func together(texts []string) string {
+	var each []string
+	for _, text := range texts {
+		if !slices.Contains(each, text) {
+			each = append(each, text)
 		}
 	}
-	return strings.Join(told, " and ")
+	return strings.Join(each, " and ")
 }
 
 // taskSentence says which task it was, where, and how it ended.

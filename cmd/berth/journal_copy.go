@@ -25,7 +25,12 @@ acknowledges after the end of FROM was reached is not in the copy. To move a ser
 stop it, copy, and start it with --journal; its data directory stays what it is.`,
 		Example: `  berth journal copy /var/lib/berth 'postgres://berth@db.example.org/berth?sslmode=verify-full'
   berth journal copy postgres://berth@db.example.org/berth /backup/berth-2026-11-25`,
-		Args: cobra.ExactArgs(2),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef(cmd, "want two journals, FROM and TO, got %d", len(args))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			ctx, stop := untilInterrupt(cmd.Context())
 			defer stop()

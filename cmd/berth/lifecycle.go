@@ -169,6 +169,9 @@ more. If it is refused (exit code 3) the reservation is as it was.`,
 				if err != nil {
 					return err
 				}
+				if over(&was) {
+					return berth.Errorf(berth.Conflict, "id", "%q is %s", was.ID, was.State)
+				}
 				q.length = berth.Duration(was.End - was.Start)
 				if err := a.settle(cmd, q); err != nil {
 					return err
@@ -177,6 +180,11 @@ more. If it is refused (exit code 3) the reservation is as it was.`,
 			answer, err := c.Modify(ctx, args[0], &q.Request, client.Action{Key: rand.Text()}, emptied(cmd)...)
 			if err != nil {
 				return err
+			}
+			if answer.Refusal != nil && answer.Reason == berth.NoSuitableSite {
+				if asks := kindsGiven(cmd); len(asks) > 0 {
+					a.say("no site has this and all else that it asks for: %s", strings.Join(asks, ", "))
+				}
 			}
 			return a.answered(r, &answer)
 		},
@@ -193,7 +201,7 @@ more. If it is refused (exit code 3) the reservation is as it was.`,
 func unchanged(cmd *cobra.Command) bool {
 	changed := 0
 	for _, name := range []string{
-		"name", "npe", "duration", "ready", "deadline", "start", "variants", "site", "pool", "partition", "account", "qos", "users", "group", "constraint", "nodelist", "exclude", "pes", "software", "software-version",
+		"name", "npe", "duration", "ready", "deadline", "start", "window", "variants", "site", "pool", "partition", "account", "qos", "users", "group", "constraint", "nodelist", "exclude", "pes", "software", "software-version",
 		"licences", "memory-mb", "storage-mb", "accelerators", "no-show",
 	} {
 		if cmd.Flags().Changed(name) {
@@ -201,6 +209,18 @@ func unchanged(cmd *cobra.Command) bool {
 		}
 	}
 	return changed == 0
+}
+
+// kindsGiven returns the flags that were given of those that say which sites and PEs will do, as they were.
+func kindsGiven(cmd *cobra.Command) (given []string) {
+	for _, name := range []string{
+		"site", "pool", "partition", "constraint", "nodelist", "exclude", "pes", "software", "software-version", "licences", "memory-mb", "storage-mb", "accelerators",
+	} {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() != "" {
+			given = append(given, "--"+name+" "+quoted(f.Value.String()))
+		}
+	}
+	return given
 }
 
 // emptied returns the keys of what was given and is empty.

@@ -54,7 +54,9 @@ func startService(ts *testscript.TestScript, _ bool, args []string) {
 		},
 		Journal: store, Version: "test",
 	}
-	if len(args) > 0 {
+	if len(args) > 0 && args[0] == "slow" { // a second pool
+		options.Config.Sites[0].Pools = append(options.Config.Sites[0].Pools, berth.Pool{Name: "slow", PEs: 8, Speed: berth.StandardSpeed / 2, Binding: berth.Late})
+	} else if len(args) > 0 {
 		description := fake.Nodes(64, 1)
 		adapter := fake.New(fake.Config{Name: "cm5", Description: description}, berth.Time(time.Now().Unix()))
 		imported, layout, err := site.Import("cm5", &description, site.UnitNode, berth.Early)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,6 +79,11 @@ func (a *app) list(cmd *cobra.Command, r *remote, f client.Filter) error {
 		}
 		page.Reservations = append(page.Reservations, reservation)
 	}
+	if f.Site != "" && len(page.Reservations) == 0 {
+		if err := wantSite(ctx, c, f.Site); err != nil {
+			return err
+		}
+	}
 	switch {
 	case r.format == "json":
 		return printForm(a.stdout, page)
@@ -92,6 +98,22 @@ func (a *app) list(cmd *cobra.Command, r *remote, f client.Filter) error {
 		return err
 	}
 	return a.show(reservationTable(page.Reservations, me.User, time.Now(), paletteOf(a.stdout)))
+}
+
+// wantSite returns an error if there is no site of a name.
+func wantSite(ctx context.Context, c *client.Client, name string) error {
+	list, err := c.Sites(ctx)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for i := range list {
+		known = append(known, list[i].Name)
+	}
+	if !slices.Contains(known, name) {
+		return noSite(name, known)
+	}
+	return nil
 }
 
 // reservationTable writes reservations in lines of about 100 letters: a name and a user have a column where they tell something, and

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-hpc/berth/api/client"
 	"github.com/berth-hpc/berth/api/form"
+	"github.com/berth-hpc/berth/internal/hpctime"
 	"github.com/berth-hpc/berth/service"
 	"github.com/berth-hpc/berth/site/hostlist"
 )
@@ -87,8 +88,11 @@ func (q *maintenanceAsk) settle(a *app, cmd *cobra.Command) error {
 			a.echo(m.name, m.from)
 		}
 	}
-	if q.nodes != "" {
+	switch {
+	case q.nodes != "":
 		q.Nodes = []string{q.nodes}
+	case cmd.Flags().Changed("nodes"): // an empty variable of a shell must not take the whole site
+		return usagef(cmd, "--nodes: empty; want nodes, such as n[1-4], or no --nodes for all of the site")
 	}
 	if repeats && q.TimeZone == "" {
 		q.TimeZone = localZone()
@@ -185,7 +189,7 @@ func maintenanceTable(list []form.Maintenance, now time.Time) string {
 func (a *app) maintenanceList() *cobra.Command {
 	var r *remote
 	cmd := &cobra.Command{
-		Use: "list", Short: "List maintenance that is to come or goes on", Args: cobra.NoArgs,
+		Use: "list", Short: "List maintenance that is to come or goes on", Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {
@@ -208,7 +212,7 @@ func (a *app) maintenanceList() *cobra.Command {
 
 func (a *app) maintenanceRemove() *cobra.Command {
 	var r *remote
-	var only moment
+	var only lateMoment
 	cmd := &cobra.Command{
 		Use: "remove NAME", Short: "Call maintenance off, or one time of it with --only; what goes on ends at once", Args: one("NAME of the maintenance"),
 		Example: `  berth maintenance remove cooling
@@ -221,7 +225,10 @@ func (a *app) maintenanceRemove() *cobra.Command {
 			defer stop()
 			var at form.Time
 			if only.given() {
-				a.echo("only", &only)
+				if err := only.settle(time.Now().In(zoneOf(ctx, c, args[0]))); err != nil {
+					return usagef(cmd, "--only: %v", err)
+				}
+				a.echo("only", &only.moment)
 				at = form.Time(only.at.Unix())
 			}
 			if err := c.RemoveMaintenance(ctx, args[0], at); err != nil {
@@ -235,10 +242,34 @@ func (a *app) maintenanceRemove() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().Var(&only, "only", "only the time that begins at `T`")
+	cmd.Flags().Var(&only, "only", "only the time that begins at `T`, by the clock by which it repeats")
 	r = remoteFlags(cmd)
 	r.offerMaintenance(cmd)
 	return cmd
+}
+
+// lateMoment is a point in time by a clock that is known later.
+type lateMoment struct{ moment }
+
+func (m *lateMoment) Set(text string) error {
+	m.text, m.read = text, hpctime.ParseInstant
+	return m.settle(time.Now().UTC()) // whose clock shows each time once
+}
+
+// zoneOf returns the zone by whose clock maintenance repeats, this machine's if it does not, or is not there.
+func zoneOf(ctx context.Context, c *client.Client, name string) *time.Location {
+	list, err := c.Maintenance(ctx)
+	if err != nil {
+		return time.Local // the command asks again, and says what is wrong
+	}
+	for i := range list.Maintenance {
+		if m := &list.Maintenance[i]; m.Name == name && m.TimeZone != "" {
+			if zone, err := time.LoadLocation(m.TimeZone); err == nil {
+				return zone
+			}
+		}
+	}
+	return time.Local
 }
 
 // offerMaintenance offers the names of maintenance.

@@ -74,7 +74,7 @@ Berth has no word for is refused by name.`,
 			if q.Array > 0 && r.wait {
 				return usagef(cmd, "--wait: given beside --array; want berth show --wait for each part")
 			}
-			return a.reserve(cmd, r, &q.Request)
+			return a.reserve(cmd, r, q)
 		},
 	}
 	q = askFlags(cmd)
@@ -90,13 +90,14 @@ Berth has no word for is refused by name.`,
 }
 
 // reserve runs the command.
-func (a *app) reserve(cmd *cobra.Command, r *remote, q *form.Request) error {
+func (a *app) reserve(cmd *cobra.Command, r *remote, q *ask) error {
 	ctx, stop, c, err := r.connect(cmd)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	answer, err := a.request(ctx, c, r, q)
+	q.lastsThere(ctx, c)
+	answer, err := a.request(ctx, c, r, &q.Request)
 	if err != nil {
 		return err
 	}
@@ -325,7 +326,7 @@ func (a *app) offersCommand() *cobra.Command {
 			if err := q.missing(cmd); err != nil {
 				return err
 			}
-			return a.offers(cmd, r, &q.Request, most, chance)
+			return a.offers(cmd, r, q, most, chance)
 		},
 	}
 	q = askFlags(cmd)
@@ -338,17 +339,18 @@ func (a *app) offersCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) offers(cmd *cobra.Command, r *remote, q *form.Request, most int, chance bool) error {
+func (a *app) offers(cmd *cobra.Command, r *remote, q *ask, most int, chance bool) error {
 	ctx, stop, c, err := r.connect(cmd)
 	if err != nil {
 		return err
 	}
 	defer stop()
+	q.lastsThere(ctx, c)
 	var answer form.Offers
 	if chance {
-		answer, err = c.OffersAndChances(ctx, q, most)
+		answer, err = c.OffersAndChances(ctx, &q.Request, most)
 	} else {
-		answer.Offers, err = c.Offers(ctx, q, most)
+		answer.Offers, err = c.Offers(ctx, &q.Request, most)
 	}
 	list := answer.Offers
 	switch {
@@ -365,7 +367,7 @@ func (a *app) offers(cmd *cobra.Command, r *remote, q *form.Request, most int, c
 	case len(list) > 0:
 		return a.show(describeOffers(list, "berth hold"+r.again()) + describeChances(answer.Chances))
 	default:
-		a.say("refused: nothing like that can be had")
+		a.say("refused: nothing like that can be had; if berth reserve refuses it too, it says why")
 		if len(answer.Chances) > 0 {
 			if err := a.show(describeChances(answer.Chances)); err != nil {
 				return err

@@ -28,6 +28,9 @@ func (a *app) paste(cmd *cobra.Command, q *ask, args []string) error {
 		}
 		return nil
 	}
+	if _, err := hpctime.Parse(words[0]); err == nil && cmd.Flags().Changed("hold") { // --hold takes its value behind = alone
+		return usagef(cmd, "unexpected %q; want --hold=%s", words[0], words[0])
+	}
 	line, err := slurm.ParseAsked(words, q.NPE, time.Now())
 	if err != nil {
 		return usagef(cmd, "%v", err)

@@ -270,7 +270,7 @@ func (a *app) seriesListCommand() *cobra.Command {
 		Use:     "list",
 		Short:   "List series",
 		Example: `  berth series list --user alice`,
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop, c, err := r.connect(cmd)
 			if err != nil {

@@ -101,10 +101,7 @@ func tales(list []form.Happening, now time.Time) []told {
 
 // tale tells what has happened to what was at a place, the zero value of none.
 func tale(h *form.Happening, was *form.Place, now time.Time) string {
-	what, known := happened[h.What]
-	if !known {
-		what = strings.ReplaceAll(h.What, "_", " ")
-	}
+	what := whatHappened(h, was)
 	switch {
 	case h.What == "moved" || h.What == "modified":
 		what += shift(h, was, now)
@@ -183,7 +180,7 @@ func causes(list []form.Outage, now time.Time) string {
 			said[i] += " go out of use at " + shortTime(o.From, now)
 		}
 	}
-	return strings.Join(said, " and ")
+	return together(said)
 }
 
 // routine is what everything goes through, and what is shown beside a history.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,9 @@ func TestTales(t *testing.T) {
 		{At: at, What: "modified", By: "bob", Place: place(3600, "gpu", 2, 4)},
 		{At: at, What: "extended", By: "alice", Place: form.Place{End: at + 9000}},
 		{At: at, What: "resized", Place: place(3600, "gpu", 1, 4), Outages: n7},
+		{At: at, What: "resized", Place: place(3600, "gpu", 1, 5), Outages: slices.Concat(n7, n7)},
+		{At: at, What: "resized", Place: place(3600, "gpu", 0, 4), Outages: slices.Concat(n7, soon)},
+		{At: at, What: "resized", Place: place(3600, "gpu", 2, 4)},
 		{At: at, What: "failed", Outages: n7},
 		{At: at, What: "lost", Outages: n7, Reason: "no_capacity"},
 		{At: at, What: "site_changed", Trouble: "it was deleted"},
@@ -48,7 +52,10 @@ func TestTales(t *testing.T) {
 		"modified 2 PEs instead of 4 by bob",
 		"modified by bob",
 		"extended to Thu 26 Nov 10:30 by alice",
+		"has 1 PEs instead of 2 because n07 went out of use",
 		"has other PEs because n07 went out of use",
+		"lacks all of its PEs because n07 went out of use and n07,n08 go out of use at Thu 26 Nov 10:00",
+		"has 2 PEs instead of 0",
 		"failed because n07 went out of use",
 		"lost because n07 went out of use: there is no other place (no_capacity)",
 		"it was changed by hand at its site: it was deleted",
@@ -63,7 +70,7 @@ func TestTales(t *testing.T) {
 		t.Error(diff)
 	}
 	text := describeHistory("ID", got, now)
-	if lines := strings.Count(text, "\n"); lines != 13 || !strings.HasPrefix(text, "\n history, times at +00:00\n  Thu 26 Nov 08:00  moved 00:25:00 later") {
+	if lines := strings.Count(text, "\n"); lines != 15 || !strings.HasPrefix(text, "\n history, times at +00:00\n  2 before these: berth history ID\n  Thu 26 Nov 08:00  moved 00:25:00 earlier") {
 		t.Errorf("%d lines:\n%s", lines, text)
 	}
 	var many []form.Happening

@@ -232,10 +232,13 @@ func ParseRange(text string, now time.Time) (from, to time.Time, err error) {
 				continue
 			}
 			from, err = ParseInstant(first, now)
-			if err != nil {
-				continue // a dash within the first
+			if err == nil {
+				to, err = ParseInstant(last, from)
 			}
-			if to, err = ParseInstant(last, from); err != nil {
+			switch {
+			case err != nil && isRange(first, last, now): // what a clock shows twice or never
+				return now, now, err
+			case err != nil: // a dash within the first
 				continue
 			}
 			if !to.After(from) {
@@ -245,6 +248,15 @@ func ParseRange(text string, now time.Time) (from, to time.Time, err error) {
 		}
 	}
 	return now, now, wrong(fmt.Sprintf("%q is no range of time; it reads like 14:00–18:00, next tue 14:00–18:00 or 2026-11-21 18:00 - 2026-11-22 06:00", text))
+}
+
+// isRange reports whether two texts are points in time where no clock is put forward or back.
+func isRange(first, last string, now time.Time) bool {
+	from, err := ParseInstant(first, now.In(time.UTC))
+	if err == nil {
+		_, err = ParseInstant(last, from)
+	}
+	return err == nil
 }
 
 // onDay reads a clock time n days after today.

@@ -108,6 +108,21 @@ func TestClocksThatArePutForwardOrBack(t *testing.T) {
 	if _, err := hpctime.ParseInstant("02:30", evening); err == nil {
 		t.Error("a time that never comes is taken")
 	}
+	for text, want := range map[string]string{
+		"2027-10-31 02:00-03:00":              "2027-10-31 02:00:00 comes twice in Europe/Berlin, because the clocks are put back; write 2027-10-31T02:00:00+02:00 or 2027-10-31T02:00:00+01:00",
+		"2027-10-31 01:00 - 2027-10-31 02:30": "2027-10-31 02:30:00 comes twice",
+		"02:30-04:00":                         "2026-03-29 02:30:00 never comes in Europe/Berlin, because the clocks are put forward; nearest is 2026-03-29T03:30:00+02:00",
+		"tomorrow 01:00–02:30":                "2026-03-29 02:30:00 never comes",
+		"2027-10-31 02:00-late":               "is no range of time",
+		"2027-10-31 2:00-3:00 - 2027-11-01":   "is no range of time",
+	} {
+		if from, to, err := hpctime.ParseRange(text, evening); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is %s to %s, %v; want %q", text, from, to, err, want)
+		}
+	}
+	if from, to, err := hpctime.ParseRange("2027-10-31T02:00:00+02:00 - 2027-10-31T02:00:00+01:00", evening); err != nil || to.Sub(from) != time.Hour {
+		t.Errorf("%s to %s, %v", from, to, err)
+	}
 }
 
 // Whatever can be shown once by the clocks of a zone reads back as that instant.

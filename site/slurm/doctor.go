@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/internal/hpctime"
 	"github.com/berth-hpc/berth/site"
 	"github.com/berth-hpc/berth/site/hostlist"
 )
@@ -239,6 +240,11 @@ func (s *Site) limitFindings(ctx context.Context) []site.Finding {
 	if err != nil {
 		return []site.Finding{{Check: "limits", Level: site.Bad, Text: err.Error(), Hint: hintOf(err, "")}}
 	}
+	return []site.Finding{limitFinding(partitions, s.taken)}
+}
+
+// limitFinding tells which partitions have no time limit, and what that means if jobs in them are taken to last so long, 0 for ever.
+func limitFinding(partitions []site.Partition, taken berth.Duration) site.Finding {
 	var endless []string
 	for _, p := range partitions {
 		if p.MaxTime == 0 {
@@ -246,10 +252,14 @@ func (s *Site) limitFindings(ctx context.Context) []site.Finding {
 		}
 	}
 	if len(endless) == 0 {
-		return []site.Finding{{Check: "limits", Level: site.Good, Text: "every partition has a time limit"}}
+		return site.Finding{Check: "limits", Level: site.Good, Text: "every partition has a time limit"}
 	}
-	return []site.Finding{{
+	f := site.Finding{
 		Check: "limits", Level: site.Warning, Text: "no time limit in partition " + strings.Join(endless, ", ") + ": every promise there must be made real at once, and a running job may stand in its way for ever",
 		Hint: "set MaxTime for the partitions in which Berth reserves",
-	}}
+	}
+	if taken > 0 {
+		f.Text = fmt.Sprintf("no time limit in partition %s: jobs there are taken to last %s (no_limit), and one that runs longer may stand in the way of a promise", strings.Join(endless, ", "), hpctime.Format(taken))
+	}
+	return f
 }

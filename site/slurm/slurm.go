@@ -35,6 +35,8 @@ type Options struct {
 	// Watch is for a cluster that is only watched: it is not tried what Berth may do
 	// there, and it may do nothing.
 	Watch bool
+	// NoLimit is how long jobs are taken to last in partitions without a limit; 0 is for ever.
+	NoLimit berth.Duration
 }
 
 // Site is a cluster seen with the rights to make reservations.
@@ -42,8 +44,9 @@ type Site struct {
 	commands
 	name   string
 	zone   string
-	bare   bool // Options.Watch
-	coarse bool // Options.WholeNodes
+	bare   bool           // Options.Watch
+	coarse bool           // Options.WholeNodes
+	taken  berth.Duration // Options.NoLimit
 	now    func() time.Time
 	ahead  atomic.Int64 // by how many seconds slurmctld's clock is, at the last look
 
@@ -86,7 +89,7 @@ func New(o Options) *Site {
 	if zone == "" {
 		zone = localZone()
 	}
-	return &Site{commands: newCommands(o), name: o.Site, zone: zone, bare: o.Watch, coarse: o.WholeNodes, now: time.Now}
+	return &Site{commands: newCommands(o), name: o.Site, zone: zone, bare: o.Watch, coarse: o.WholeNodes, taken: o.NoLimit, now: time.Now}
 }
 
 func (s *Site) unix() berth.Time { return berth.Time(s.now().Unix()) }

@@ -225,7 +225,7 @@ const SlurmConf = "SLURM_CONF"
 // slurm.conf, as SLURM_CONF says.
 func SlurmOptions(name string, a *sites.Adapter) slurm.Options {
 	o := slurm.Options{
-		Site: name, Conf: cmp.Or(a.Conf, os.Getenv(SlurmConf)), Bin: a.Bin, Zone: a.Zone, Timeout: time.Duration(a.Timeout) * time.Second, Watch: a.Watch,
+		Site: name, Conf: cmp.Or(a.Conf, os.Getenv(SlurmConf)), Bin: a.Bin, Zone: a.Zone, Timeout: time.Duration(a.Timeout) * time.Second, Watch: a.Watch, NoLimit: a.NoLimit,
 		WholeNodes: cmp.Or(a.Unit, string(site.UnitNode)) == string(site.UnitNode),
 	}
 	if a.Rest != "" {

@@ -302,21 +302,21 @@ func (s *State) sound(r *berth.Reservation) error {
 	for i := range r.Stocks {
 		a := &r.Stocks[i]
 		if st := s.stocks[a.Resource]; !st.Counted() || a.NPE < 1 || a.NPE > st.calendar.Size() || !a.Start.Valid() || !a.End.Valid() || a.Start >= a.End || !a.PEs.Empty() {
-			return fmt.Errorf("reservation %q holds %d of %v throughout [%d,%d)", r.Request.ID, a.NPE, a.Resource, a.Start, a.End)
+			return fmt.Errorf("reservation %q holds %d of %s %s of %s from %s to %s", r.Request.ID, a.NPE, a.Resource.Kind, a.Resource.Name, a.Resource.Site, a.Start.RFC3339(), a.End.RFC3339())
 		}
 	}
 	for i := range r.Allotments {
 		a := &r.Allotments[i]
 		at, known := s.Index(a.Resource)
 		if !known {
-			return fmt.Errorf("reservation %q is on %v, which the configuration does not have", r.Request.ID, a.Resource)
+			return fmt.Errorf("reservation %q is on %s %s of %s, which the configuration does not have", r.Request.ID, a.Resource.Kind, a.Resource.Name, a.Resource.Site)
 		}
 		c := s.pools[at].calendar
 		named := c.Binding() == berth.Early || r.State == berth.Active || !a.PEs.Empty() && s.NamesAhead(a.Resource) && r.State != berth.Held
 		switch {
 		case !a.Start.Valid() || !a.End.Valid() || a.Start >= a.End || a.NPE < 0 || a.NPE > c.Size(),
 			named && a.PEs.Count() != a.NPE, !named && !a.PEs.Empty(), !a.PEs.Empty() && a.PEs.Max() >= berth.PE(c.Size()):
-			return fmt.Errorf("reservation %q has %d PEs %v throughout [%d,%d)", r.Request.ID, a.NPE, a.PEs, a.Start, a.End)
+			return fmt.Errorf("reservation %q has %d PEs of %s/%s (%v) from %s to %s", r.Request.ID, a.NPE, a.Resource.Site, a.Resource.Name, a.PEs, a.Start.RFC3339(), a.End.RFC3339())
 		}
 	}
 	return nil
