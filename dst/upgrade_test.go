@@ -20,7 +20,7 @@ import (
 
 // Some seeds begin with a journal that an earlier version of the service has written (service/testdata/golden), at the time at which that ends: with
 // its records until a site is only watched, since nothing more is promised then.
-var writtenBefore = []string{"forms-2", "forms-5", "forms-6", "forms-7", "forms-8", "forms-9", "forms-10", "forms-11", "forms-12", "forms-13", "forms-14", "forms-15", "forms-16", "forms-18", "forms-19", "forms-20", "forms-21", "forms-22", "forms-23", "forms-24", "forms-25", "forms-26", "forms-27", "forms-28", "forms-29"}
+var writtenBefore = []string{"forms-2", "forms-5", "forms-6", "forms-7", "forms-8", "forms-9", "forms-10", "forms-11", "forms-12", "forms-13", "forms-14", "forms-15", "forms-16", "forms-18", "forms-19", "forms-20", "forms-21", "forms-22", "forms-23", "forms-24", "forms-25", "forms-26", "forms-27", "forms-28", "forms-29", "forms-30"}
 
 // decidedOtherwise are the journals with requests that this version would have decided differently.
 var decidedOtherwise = []string{"forms-2", "forms-5", "forms-13", "forms-19"}
