@@ -199,7 +199,6 @@ func (w *world) valid(ctx context.Context, store journal.Store) error {
 	if err != nil {
 		return fmt.Errorf("the schedule: %w", err)
 	}
-	// A promise gives up PEs when an outage of them is announced, and the validator wants the outage to have begun.
 	// Of what had other PEs before history was dropped, it is not known any more which those were and how many, nor when what was
 	// held until after its start began.
 	unknown, late := map[string]bool{}, map[string]bool{}
@@ -221,7 +220,7 @@ func (w *world) valid(ctx context.Context, store journal.Store) error {
 		among := func(known map[string]bool) bool {
 			return slices.ContainsFunc(v.IDs, func(id string) bool { return known[id] })
 		}
-		return v.Class == check.Resized || v.Class == check.Capacity && among(unknown) || v.Class == check.Identity && among(late)
+		return v.Class == check.Capacity && among(unknown) || v.Class == check.Identity && among(late)
 	})
 	if len(wrong) > 0 {
 		said, about := fmt.Sprint(wrong[0]), ""
