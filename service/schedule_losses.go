@@ -46,6 +46,10 @@ type losing struct {
 // explain makes one change of what was recorded until the start, and gives each loss its causes.
 func (of *held) explain(l *losing) {
 	rest := of.stretches
+	if of.first < of.npe {
+		rest = slices.Insert(rest, 0, berth.Stretch{From: l.at.Start, NPE: of.first, PEs: of.pes})
+		of.pes = berth.PESet{}
+	}
 	began := 0
 	for began < len(rest) && rest[began].From <= l.at.Start {
 		began++

@@ -16,6 +16,7 @@ import (
 // times on others. What changed before it began is told at its start.
 type held struct {
 	npe       berth.Count
+	first     berth.Count // what it had at its place at first: less than npe if it lacked some
 	pes       berth.PESet
 	stretches []berth.Stretch // as they were recorded, without causes
 }
@@ -68,6 +69,7 @@ func newHeldPast(core *Core) *heldPast {
 			a := &k.promise.Allotments[part]
 			if missing {
 				of[part].npe += k.promise.Missing
+				of[part].first = of[part].npe
 			}
 			if missing && k.end == "" {
 				of[part].stretches = []berth.Stretch{{From: a.Start, NPE: a.NPE}}
@@ -122,7 +124,7 @@ func (h *heldPast) place(id string, at []berth.Allotment) {
 	}
 	of := make([]held, len(at))
 	for part := range at {
-		of[part] = held{npe: at[part].NPE, pes: at[part].PEs}
+		of[part] = held{npe: at[part].NPE, first: at[part].NPE, pes: at[part].PEs}
 	}
 	h.by[id], h.start[id], h.idle[id] = of, at[0].Start, true
 	delete(h.over, id)
@@ -149,7 +151,19 @@ func (h *heldPast) resized(id string, part int, now berth.Time, to *berth.Allotm
 	}
 	of := &h.by[id][part]
 	of.npe = max(of.npe, to.NPE)
-	of.stretches = append(of.stretches, berth.Stretch{From: max(h.start[id], now), NPE: to.NPE, PEs: to.PEs})
+	next := berth.Stretch{From: max(h.start[id], now), NPE: to.NPE, PEs: to.PEs}
+	if npe, pes := of.last(); h.idle[id] && next.From > h.start[id] && (len(of.stretches) == 0 || of.stretches[len(of.stretches)-1].From <= h.start[id]) {
+		// It has not begun, although its start is past: it has never had what it loses.
+		kept := berth.Stretch{From: h.start[id], NPE: min(npe, to.NPE)}
+		if !pes.Empty() {
+			kept.PEs = pes.And(to.PEs)
+			kept.NPE = kept.PEs.Count()
+		}
+		if kept.NPE < npe {
+			of.stretches = append(of.stretches, kept)
+		}
+	}
+	of.stretches = append(of.stretches, next)
 }
 
 func outageLine(o *berth.Outage) string { return fmt.Sprintf("outage-%d", o.Number) }
