@@ -15,8 +15,8 @@ type heldBefore struct {
 	unknown bool // which PEs it had is not kept, nor how many
 }
 
-// fit has promises of which it is not known how many PEs they had before the history begins lack as many as there were not, from their start on:
-// outages that are over took these.
+// fit has promises lack PEs from their start on where a pool had too few for all: how many these had before the history begins is not known, and
+// outages that are over took the rest.
 func (h *heldPast) fit(core *Core, unknown map[string]bool) {
 	if len(unknown) == 0 {
 		return
