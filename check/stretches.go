@@ -93,7 +93,7 @@ func (c *checker) checkLossesOf(i int32, rec *record, stretches []stretch) {
 	}
 }
 
-// displacedTo returns how many PEs more than the pool has are promised at most at a time of a line: so many
+// displacedTo returns how many PEs more than the pool has are promised at most at a time of a line: as many
 // of its PEs others may have that outages have displaced to there. Cost: O(n) for n lines, and O(m²) for m
 // at its time; it is 0 once that has been too much work.
 func (c *checker) displacedTo(rec *record) int64 {
