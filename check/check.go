@@ -82,8 +82,10 @@
 //     one on, in order, from the start to the end, it holds those PEs instead: at
 //     most npe, of its pool, its partition and those asked for. PEs that it loses are
 //     those of an outage of its pool, the cause, that has begun, is not over and is expected to
-//     last longer; at its start it may have lost them since its arrival. If its PEs had no names before, it lacks at most as many as these
-//     outages took.
+//     last longer; at its start it may have lost them since its arrival, and to one that
+//     begins before its end. If its PEs had no names before, it lacks at most as many as
+//     these outages took; at its start also what is promised at its time beyond the size
+//     of the pool, since outages have displaced others to there.
 //   - What comes after something starts when that has ended (its actual end, if
 //     it has one, of all its parts), and that exists and was accepted.
 //   - Parts of one id are all accepted with one start, or all refused.

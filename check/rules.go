@@ -29,6 +29,7 @@ type checker struct {
 	violations []Violation // never nil, for the sake of JSON
 	listed     int         // lines in all violations
 	reasons    int         // lines looked at for reasons, see maxReasonWork
+	displaced  int         // lines looked at for those displaced, see maxPairWork
 }
 
 // place is a pool at which lines take PEs.

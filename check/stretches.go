@@ -85,7 +85,7 @@ func (c *checker) checkLossesOf(i int32, rec *record, stretches []stretch) {
 		case s.npe < npe && len(outages) == 0:
 			c.add(Resized, lines, 0, "%d PEs from %d on and %d before, and no outage takes some then", s.npe, s.from, npe)
 		}
-		if !named && !passing && rec.npe-s.npe > fallen {
+		if !named && !passing && rec.npe-s.npe > fallen && (s.from != rec.start || rec.npe-s.npe > fallen+c.displacedTo(rec)) {
 			c.add(Resized, lines, 0, "it lacks %d PEs from %d on, and outages take %d", rec.npe-s.npe, s.from, fallen)
 		}
 		named = s.named || named && s.npe == 0
@@ -93,18 +93,55 @@ func (c *checker) checkLossesOf(i int32, rec *record, stretches []stretch) {
 	}
 }
 
+// displacedTo returns how many PEs more than the pool has are promised at most at a time of a line: as many
+// of its PEs others may have that outages have displaced to there. Cost: O(n) for n lines, and O(m²) for m
+// at its time; it is 0 once that has been too much work.
+func (c *checker) displacedTo(rec *record) int64 {
+	if !rec.has(fEnd) || !c.places[rec.place].known {
+		return 0
+	}
+	var beside []*record
+	for i := range c.file.records[:c.file.lines] {
+		if c.displaced++; c.displaced > maxPairWork {
+			return 0
+		}
+		o := &c.file.records[i]
+		if o != rec && o.kind == request && o.accepted && o.place == rec.place && o.has(fStart) && o.has(fEnd) && o.start < rec.end && rec.start < o.end {
+			beside = append(beside, o)
+		}
+	}
+	most := int64(0)
+	for i := range beside {
+		at, promised := max(rec.start, beside[i].start), rec.npe
+		for _, o := range beside {
+			if o.start <= at && at < o.end {
+				promised += o.npe
+			}
+		}
+		if c.displaced += len(beside); c.displaced > maxPairWork {
+			return 0
+		}
+		most = max(most, promised-c.places[rec.place].size)
+	}
+	return most
+}
+
 // outagesAt returns the lines of the outage that takes PEs of a line when a stretch
 // of it begins; none if it is not there, lasts at another time or was over before. What was lost
-// before the start is told at the start, when the outage may be over and the PEs may be another's.
+// before the start is told at the start, when the outage may be over and the PEs may be another's, or
+// it may begin later while the line lasts.
 func (c *checker) outagesAt(rec *record, s *stretch) []int32 {
 	var lines []int32
-	since := s.from
+	since, latest := s.from, s.from
 	if s.from == rec.start {
 		since = rec.arrival
+		if rec.has(fEnd) {
+			latest = max(latest, rec.end-1)
+		}
 	}
 	for _, k := range c.linesOf(s.cause) {
 		o := &c.file.records[k]
-		if o.kind == outage && o.place == rec.place && o.start <= s.from && (!o.has(fEnd) || o.end > s.from) && (!o.has(fActualEnd) || o.actual >= since) {
+		if o.kind == outage && o.place == rec.place && o.start <= latest && (!o.has(fEnd) || o.end > s.from) && (!o.has(fActualEnd) || o.actual >= since) {
 			lines = append(lines, k)
 		}
 	}

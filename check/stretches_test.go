@@ -134,3 +134,33 @@ func TestStretchAtTheStartAfterAnOutage(t *testing.T) {
 		}
 	}
 }
+
+// What was lost before the start may be lost to an outage that begins before the end; what is lost later is not.
+func TestStretchAtTheStartBeforeAnOutage(t *testing.T) {
+	for _, row := range []struct{ from, start, violations int }{{10, 10, 0}, {10, 49, 0}, {10, 50, 1}, {11, 12, 1}} {
+		for _, pes := range []string{`,"pes":"0-2"`, ""} {
+			lines := fmt.Sprintf(`{"id":"r","arrival":4,"ready":10,"deadline":90,"duration":40,"npe":3,"accepted":true,"start":10,"end":50%s,"stretches":[{"from":%d,"npe":2,"pes":"0,2","cause":"o"}]}
+{"id":"o","kind":"outage","npe":1,"start":%d,"end":60,"pes":"1"}`, pes, row.from, row.start)
+			want := row.violations
+			if pes == "" {
+				want *= 2 // PEs that it lacks are counted too
+			}
+			if got := on(t, 4, lines).Violations; len(got) != want {
+				t.Errorf("PEs%s from %d, the outage from %d: %q, want %d violations", pes, row.from, row.start, got, want)
+			}
+		}
+	}
+}
+
+// What is promised beyond the size of a pool, where outages have displaced others to, may be lacking beside what the outages take; no more is.
+func TestStretchBesideTheDisplaced(t *testing.T) {
+	for _, row := range []struct{ other, has, violations int }{{3, 0, 0}, {2, 0, 1}, {2, 1, 0}, {1, 1, 1}, {1, 2, 0}} {
+		lines := fmt.Sprintf(`{"id":"r","arrival":0,"ready":10,"deadline":90,"duration":40,"npe":3,"accepted":true,"start":10,"end":50,"stretches":[{"from":10,"npe":%d,"cause":"o"}]}
+{"id":"s","arrival":0,"ready":10,"deadline":90,"duration":30,"npe":%d,"accepted":true,"start":20,"end":50}
+{"id":"before","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":3,"accepted":true,"start":0,"end":10}
+{"id":"o","kind":"outage","npe":1,"start":5,"end":60,"pes":"1"}`, row.has, row.other)
+		if got := on(t, 4, lines).Violations; len(got) != row.violations {
+			t.Errorf("%d PEs beside another of %d: %q, want %d violations", row.has, row.other, got, row.violations)
+		}
+	}
+}

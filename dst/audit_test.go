@@ -199,7 +199,7 @@ func (w *world) valid(ctx context.Context, store journal.Store) error {
 	if err != nil {
 		return fmt.Errorf("the schedule: %w", err)
 	}
-	// A promise gives up PEs when an outage of them is announced, and the validator wants the outage to have begun.
+	// What gives up PEs after its start and before it runs may name no outage (seed 156): that is not held against it.
 	// Of what had other PEs before history was dropped, it is not known any more which those were and how many, nor when what was
 	// held until after its start began.
 	unknown, late := map[string]bool{}, map[string]bool{}

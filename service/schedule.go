@@ -112,10 +112,7 @@ func (k *card) lines(config *engine.Config, held *heldPast) []berth.Line {
 	}
 	first := r.Parts[0].Variants[0]
 	line.NPE, line.Duration = first.NPE, first.Duration
-	ended, noted := held.over[k.id]
-	if !noted { // by a record that has been dropped
-		ended = k.until
-	}
+	ended := k.ended(held)
 	switch {
 	case k.end == Refused || k.end == Expired:
 		line.Reason = berth.Expired
@@ -123,7 +120,7 @@ func (k *card) lines(config *engine.Config, held *heldPast) []berth.Line {
 			line.Reason = k.refusal.Reason
 		}
 		return []berth.Line{line}
-	case k.promise == nil || k.end != "" && (k.promise.Start() >= ended || held.idle[k.id]):
+	case k.promise == nil || k.gaveBack(held):
 		return nil // pending, or given back before it began
 	}
 	var lines []berth.Line
@@ -148,6 +145,19 @@ func (k *card) lines(config *engine.Config, held *heldPast) []berth.Line {
 		lines = append(lines, of)
 	}
 	return lines
+}
+
+// ended returns when what is over gave its PEs back.
+func (k *card) ended(held *heldPast) berth.Time {
+	if at, noted := held.over[k.id]; noted {
+		return at
+	}
+	return k.until // the record of that has been dropped
+}
+
+// gaveBack reports whether a promise gave its PEs back before it began.
+func (k *card) gaveBack(held *heldPast) bool {
+	return k.end != "" && (k.promise.Start() >= k.ended(held) || held.idle[k.id])
 }
 
 // extended returns how much longer the place of a promise is than what was asked

@@ -13,11 +13,12 @@ import (
 // and so a schedule is told by them beside the cards.
 
 // held is the PEs of one part of a promise over time: those that it was given at its place, and from some
-// times on others.
+// times on others. What changed before it began is told at its start.
 type held struct {
 	npe       berth.Count
+	first     berth.Count // what it had at its place at first: less than npe if it lacked some
 	pes       berth.PESet
-	stretches []berth.Stretch
+	stretches []berth.Stretch // as they were recorded, without causes
 }
 
 // heldPast follows records for the schedule that they tell.
@@ -29,48 +30,60 @@ type heldPast struct {
 	over    map[string]berth.Time // when it gave its PEs back, which may have been noticed later
 	now     berth.Time            // of the last change
 	outages []berth.Line
-	cause   map[berth.ResourceID]string // the outage that began last, by pool
+	called  []berth.Line // outages that were called off before they began, or were over before the history begins
+	causes  map[string]bool
 }
 
-// newHeldPast begins where a core is, which may be nil.
+// newHeldPast begins where a core is, which may be nil. What was before is not kept: outages that have begun are told from there on, and
+// what promises lack is told at their start.
 func newHeldPast(core *Core) *heldPast {
-	h := &heldPast{by: map[string][]held{}, start: map[string]berth.Time{}, idle: map[string]bool{}, over: map[string]berth.Time{}, fails: map[string]berth.Time{}, cause: map[berth.ResourceID]string{}}
+	h := &heldPast{by: map[string][]held{}, start: map[string]berth.Time{}, idle: map[string]bool{}, over: map[string]berth.Time{}, fails: map[string]berth.Time{}, causes: map[string]bool{}}
 	if core == nil {
 		return h
 	}
-	began := map[berth.ResourceID]berth.Time{}
+	h.now = core.engine.Now()
 	for i := range core.notes.list {
-		if note := &core.notes.list[i]; note.Ended == 0 {
-			first, known := h.cause[note.Resource]
-			h.outage(&note.Outage, min(note.From, core.engine.Now())) // one that is announced is known by now
-			if known {
-				h.cause[note.Resource] = first
-			} else {
-				began[note.Resource] = note.From
+		note := &core.notes.list[i]
+		if h.outage(&note.Outage, h.now); note.Ended != 0 {
+			off := h.outages[len(h.outages)-1]
+			off.Start = new(max(note.From, note.Ended))
+			off.Arrival, off.Ready, off.ActualEnd = min(off.Arrival, *off.Start), *off.Start, off.Start
+			if off.End != nil && *off.End <= *off.Start {
+				off.End = nil
 			}
+			h.called, h.outages = append(h.called, off), h.outages[:len(h.outages)-1]
 		}
 	}
+	unknown := map[string]bool{}
 	core.cards.Scan(func(k *card) bool {
 		if k.promise == nil {
 			return true
 		}
 		h.place(k.id, k.promise.Allotments)
-		if k.end == Finished || k.promise.State == berth.Active {
+		begun := k.end == Finished || k.promise.State == berth.Active
+		if begun {
 			delete(h.idle, k.id)
 		}
-		of := h.by[k.id]
+		of, missing := h.by[k.id], k.promise.Missing > 0 && len(k.promise.Allotments) == 1
 		for part := range of {
-			if k.promise.Generation > 1 {
-				of[part].pes = berth.PESet{} // since when it has these is not kept
+			a := &k.promise.Allotments[part]
+			if missing {
+				of[part].npe += k.promise.Missing
+				of[part].first = of[part].npe
 			}
-		}
-		if len(of) == 1 && k.promise.Missing > 0 {
-			a := &k.promise.Allotments[0]
-			of[0].npe += k.promise.Missing
-			of[0].stretches = []berth.Stretch{{From: max(a.Start, began[a.Resource]), NPE: a.NPE, Cause: h.cause[a.Resource]}}
+			if missing && k.end == "" {
+				of[part].stretches = []berth.Stretch{{From: a.Start, NPE: a.NPE}}
+			}
+			if missing || begun && k.promise.Generation > 1 { // since when it has these is not kept
+				of[part].pes, unknown[k.id] = berth.PESet{}, begun
+				if k.end == "" {
+					of[part].stretches = append(of[part].stretches, berth.Stretch{From: max(a.Start, h.now), NPE: a.NPE, PEs: a.PEs})
+				}
+			}
 		}
 		return true
 	})
+	h.fit(core, unknown)
 	return h
 }
 
@@ -98,8 +111,6 @@ func (h *heldPast) follow(p *past) {
 			}
 		case change.WentDown:
 			h.outage(x.Outage, now)
-		case change.OutageBegan:
-			h.cause[x.Outage.Resource] = outageLine(x.Outage)
 		case change.CameUp:
 			h.back(x.Outage, now)
 		}
@@ -113,7 +124,7 @@ func (h *heldPast) place(id string, at []berth.Allotment) {
 	}
 	of := make([]held, len(at))
 	for part := range at {
-		of[part] = held{npe: at[part].NPE, pes: at[part].PEs}
+		of[part] = held{npe: at[part].NPE, first: at[part].NPE, pes: at[part].PEs}
 	}
 	h.by[id], h.start[id], h.idle[id] = of, at[0].Start, true
 	delete(h.over, id)
@@ -128,18 +139,8 @@ func (h *heldPast) began(id string, now berth.Time, pes []berth.PESet) {
 		if pes[part].Empty() {
 			continue
 		}
-		since, npe, last := h.start[id], of[part].npe, len(of[part].stretches)-1
-		if last >= 0 {
-			since, npe = of[part].stretches[last].From, of[part].stretches[last].NPE
-		}
-		switch {
-		case from > since:
-			of[part].stretches = append(of[part].stretches, berth.Stretch{From: from, NPE: npe, PEs: pes[part]})
-		case last >= 0:
-			of[part].stretches[last].PEs = pes[part]
-		default:
-			of[part].pes = pes[part]
-		}
+		npe, _ := of[part].last()
+		of[part].stretches = append(of[part].stretches, berth.Stretch{From: from, NPE: npe, PEs: pes[part]})
 	}
 }
 
@@ -149,24 +150,20 @@ func (h *heldPast) resized(id string, part int, now berth.Time, to *berth.Allotm
 		return
 	}
 	of := &h.by[id][part]
+	of.npe = max(of.npe, to.NPE)
 	next := berth.Stretch{From: max(h.start[id], now), NPE: to.NPE, PEs: to.PEs}
-	npe, pes := of.last()
-	lost := pes.Minus(next.PEs)
-	if next.NPE < npe || !lost.Empty() {
-		next.Cause = h.taker(to.Resource, lost)
-	}
-	of.stretches = append(of.stretches, next)
-}
-
-// taker returns the outage that has taken PEs of a pool: the last one that goes on and has some of them,
-// else the last one that began there.
-func (h *heldPast) taker(at berth.ResourceID, lost berth.PESet) string {
-	for i := range slices.Backward(h.outages) {
-		if o := &h.outages[i]; o.ActualEnd == nil && o.Site == at.Site && o.Pool == at.Name && !o.PEs.And(lost).Empty() {
-			return o.ID
+	if npe, pes := of.last(); h.idle[id] && next.From > h.start[id] && (len(of.stretches) == 0 || of.stretches[len(of.stretches)-1].From <= h.start[id]) {
+		// It has not begun, although its start is past: it has never had what it loses.
+		kept := berth.Stretch{From: h.start[id], NPE: min(npe, to.NPE)}
+		if !pes.Empty() {
+			kept.PEs = pes.And(to.PEs)
+			kept.NPE = kept.PEs.Count()
+		}
+		if kept.NPE < npe {
+			of.stretches = append(of.stretches, kept)
 		}
 	}
-	return h.cause[at]
+	of.stretches = append(of.stretches, next)
 }
 
 func outageLine(o *berth.Outage) string { return fmt.Sprintf("outage-%d", o.Number) }
@@ -182,9 +179,6 @@ func (h *heldPast) outage(o *berth.Outage, now berth.Time) {
 		line.End = &o.Until
 	}
 	h.outages = append(h.outages, line)
-	if h.cause[o.Resource] = line.ID; from > now {
-		delete(h.cause, o.Resource) // it is announced
-	}
 }
 
 // back notes that PEs of an outage are back. If they are not all, the others have a line of their own.
@@ -202,8 +196,9 @@ func (h *heldPast) back(o *berth.Outage, now berth.Time) {
 			line.PEs, line.NPE = o.PEs, o.PEs.Count()
 			h.outages = slices.Insert(h.outages, i+1, rest) // they stand in the order in which they began
 		}
-		if h.outages[i].ActualEnd != nil && now <= *h.outages[i].Start { // it was called off before it began
-			h.outages = slices.Delete(h.outages, i, i+1)
+		if off := h.outages[i]; now <= *off.Start {
+			off.ActualEnd = off.Start
+			h.called, h.outages = append(h.called, off), slices.Delete(h.outages, i, i+1)
 		}
 		return
 	}
@@ -226,7 +221,7 @@ func (h *heldPast) tell(line *berth.Line, id string, part int) {
 	}
 }
 
-// expect notes what announced outages will do to what runs when they begin: they take their PEs from what
+// expect gives all losses their causes, and notes what announced outages will do to what runs when they begin: they take their PEs from what
 // outlives that (see engine.Down), and end everything else.
 func (h *heldPast) expect(core *Core) {
 	var announced []*berth.Line
@@ -234,9 +229,6 @@ func (h *heldPast) expect(core *Core) {
 		if o := &h.outages[i]; *o.Start > h.now && o.ActualEnd == nil {
 			announced = append(announced, o)
 		}
-	}
-	if len(announced) == 0 {
-		return
 	}
 	slices.SortStableFunc(announced, func(a, b *berth.Line) int { return cmp.Compare(*a.Start, *b.Start) })
 	managed := map[string]bool{}
@@ -254,12 +246,12 @@ func (h *heldPast) expect(core *Core) {
 		}
 		return true
 	})
-	told := h.causes()
+	h.explain(core)
 	for _, k := range others {
 		for part := range k.promise.Allotments {
 			_, pes := h.by[k.id][part].last()
 			for _, o := range announced {
-				if took, is := h.fails[k.id]; told[o.ID] && takes(o, &k.promise.Allotments[part], pes) && (!is || *o.Start < took) {
+				if took, is := h.fails[k.id]; h.causes[o.ID] && takes(o, &k.promise.Allotments[part], pes) && (!is || *o.Start < took) {
 					h.fails[k.id] = *o.Start
 				}
 			}
@@ -272,7 +264,7 @@ func (h *heldPast) takeLater(k *card, announced []*berth.Line) {
 	of := &h.by[k.id][0]
 	for _, o := range announced {
 		if npe, pes := of.last(); takes(o, &k.promise.Allotments[0], pes) {
-			of.stretches = append(of.stretches, berth.Stretch{From: *o.Start, NPE: npe - pes.Overlap(o.PEs), PEs: pes.Minus(o.PEs), Cause: o.ID})
+			of.stretches = append(of.stretches, berth.Stretch{From: *o.Start, NPE: npe - pes.Overlap(o.PEs), PEs: pes.Minus(o.PEs)})
 		}
 	}
 }
@@ -290,21 +282,14 @@ func (of *held) last() (berth.Count, berth.PESet) {
 	return of.npe, of.pes
 }
 
-// causes are the outages that took or will take PEs of promises.
-func (h *heldPast) causes() map[string]bool {
-	causes := map[string]bool{}
-	for _, parts := range h.by {
-		for i := range parts {
-			for _, s := range parts[i].stretches {
-				causes[s.Cause] = true
-			}
-		}
-	}
-	return causes
-}
-
 // told returns the lines of the outages: those that have begun, and those for which a promise has given up PEs.
 func (h *heldPast) told() []berth.Line {
-	causes := h.causes()
-	return berth.DisjointOutages(slices.DeleteFunc(h.outages, func(o berth.Line) bool { return *o.Start > h.now && !causes[o.ID] }))
+	begun := map[string]bool{}
+	for i := range h.outages {
+		if o := &h.outages[i]; *o.Start <= h.now {
+			begun[o.ID] = true
+		}
+	}
+	lines := append(berth.DisjointOutages(h.outages), h.called...)
+	return slices.DeleteFunc(lines, func(o berth.Line) bool { return !begun[o.ID] && !h.causes[o.ID] })
 }

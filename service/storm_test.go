@@ -35,6 +35,7 @@ func TestStorm(t *testing.T) {
 					if _, err := w.host.CheckPicture(w.pool()); err != nil {
 						t.Fatal(err)
 					}
+					w.schedule("in a storm")
 				}
 				if err := w.untouched(w.state()); err != nil {
 					t.Fatal(err)
