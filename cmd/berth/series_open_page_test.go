@@ -128,6 +128,6 @@ func TestOpenSeriesInABrowser(t *testing.T) {
 
 	// The occurrence leads to its series.
 	p.Visit(q.url + "/promises?tz=UTC&sel=" + id + ".2")
-	p.Leave("occurrence 2")
+	p.Press("occurrence 2")
 	p.Wait(seriesText + `?.includes('Promised 5 d ahead')`)
 }

@@ -19,16 +19,12 @@ function useView(): [View, (change: Partial<View>) => void, string[]] {
   const [{ view, wrong }, set] = useState(() => readView(location.search));
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
-    const left = () => clearTimeout(timer.current); // what was to be written there is of the address before
     const back = () => {
-      left();
+      clearTimeout(timer.current); // what was to be written is of the address before
       set(readView(location.search));
     };
     addEventListener('popstate', back);
-    return () => {
-      left();
-      removeEventListener('popstate', back);
-    };
+    return () => removeEventListener('popstate', back);
   }, []);
   const change = useCallback((c: Partial<View>) => {
     set((was) => {
