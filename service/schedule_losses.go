@@ -23,8 +23,8 @@ func (h *heldPast) explain(core *Core) {
 		_, ended := h.over[k.id] // since the history begins
 		for part := range k.promise.Allotments {
 			of, a := &h.by[k.id][part], &k.promise.Allotments[part]
-			if npe, _ := of.last(); len(k.promise.Allotments) == 1 && (k.end == "" || ended) {
-				of.npe = max(of.npe, npe+k.promise.Missing)
+			if len(k.promise.Allotments) == 1 && (k.end == "" || ended) {
+				of.npe = max(of.npe, a.NPE+k.promise.Missing)
 			}
 			of.explain(&losing{at: a.Interval(), arrival: k.request.Arrival, lines: lines[a.Resource]})
 			for _, s := range of.stretches {
