@@ -17,7 +17,7 @@ func TestHeard(t *testing.T) {
 		t.Skip("-dst.heard names no file")
 	}
 	var text strings.Builder
-	for seed := *from; seed < *from+*seeds; seed++ {
+	for seed := *from; seed < *from+wanted(); seed++ {
 		o := happen(t, seed, &plant{less: byFlags(), whole: true}, newLedger())
 		sum := sha256.New()
 		for _, line := range o.trace {

@@ -17,11 +17,12 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth/api/token"
+	"github.com/berth-hpc/berth/internal/effort"
 	"github.com/berth-hpc/berth/service"
 )
 
 var (
-	seeds   = flag.Uint64("dst.seeds", 8, "how many seeds happen")
+	seeds   = flag.Uint64("dst.seeds", 0, "how many seeds happen; 0 is as the effort is")
 	from    = flag.Uint64("dst.from", 1, "the first seed")
 	search  = flag.Uint64("dst.search", 12, "among how many seeds from the one of the table on each planted fault is looked for")
 	workers = flag.Int("dst.workers", 1, "how many processes the seeds are divided among; each runs one goroutine at a time")
@@ -30,6 +31,24 @@ var (
 	twice   = flag.Uint64("dst.twice", 3, "how many seeds happen twice, to compare")
 	tracing = flag.Bool("dst.trace", false, "tell everything that happens; with -v")
 )
+
+// livesSeeds is how many seeds happen where no flag says otherwise, and mostCells how many it takes at least for each fault to meet
+// each feature.
+const (
+	livesSeeds = 500
+	mostCells  = 10_000
+)
+
+// wanted returns how many seeds are to happen.
+func wanted() uint64 {
+	switch {
+	case *seeds > 0:
+		return *seeds
+	case testing.Short():
+		return 8
+	}
+	return uint64(effort.Cases(livesSeeds))
+}
 
 // bubbleBegins is the time at which each bubble of synctest begins.
 const bubbleBegins = 946684800
@@ -164,8 +183,10 @@ func TestLives(t *testing.T) {
 	}
 	passed := time.Since(began).Seconds()
 	t.Logf("%d lives of %d events, with %d operations of clients, in %.1f s: %.1f seeds/s, %.0f lives/s, %.0f events/s\n%s",
-		sum.Lives, sum.Events, sum.Operations, passed, float64(*seeds)/passed, float64(sum.Lives)/passed, float64(sum.Events)/passed, table.String())
-	if empty := sum.g.empty(); *seeds >= 100 && len(empty) > 0 {
+		sum.Lives, sum.Events, sum.Operations, passed, float64(wanted())/passed, float64(sum.Lives)/passed, float64(sum.Events)/passed, table.String())
+	if empty := sum.g.empty(); len(empty) > 0 && wanted() >= mostCells && len(byFlags().without) == 0 {
+		t.Errorf("nothing met: %s", cells(empty))
+	} else if len(empty) > 0 {
 		t.Logf("nothing met: %s", cells(empty))
 	}
 }

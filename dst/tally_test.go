@@ -36,7 +36,7 @@ func (s *tally) live(t *testing.T) {
 	t.Helper()
 	began, told := time.Now(), time.Now()
 	happened := 0
-	for seed := *from; seed < *from+*seeds && s.Failed < failsAtMost; seed += *step {
+	for seed := *from; seed < *from+wanted() && s.Failed < failsAtMost; seed += *step {
 		o := happen(t, seed, &plant{less: byFlags()}, s.g)
 		happened++
 		s.Lives, s.Events, s.Operations = s.Lives+o.lives, s.Events+o.events, s.Operations+o.operations
@@ -60,6 +60,7 @@ func (s *tally) live(t *testing.T) {
 // share divides the seeds among processes of this program.
 func (s *tally) share(t *testing.T, n int) {
 	t.Helper()
+	n = int(min(uint64(n), wanted()))
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +85,7 @@ func (s *tally) share(t *testing.T, n int) {
 // child has every nth seed happen in a process of its own.
 func (s *tally) child(program, file string, i, n int) error {
 	l := byFlags()
-	c := exec.Command(program, "-test.run", "^TestLives$", "-test.timeout", "0", "-dst.from", fmt.Sprint(*from+uint64(i)), "-dst.seeds", fmt.Sprint(*seeds-min(*seeds, uint64(i))), //nolint:gosec // small numbers
+	c := exec.Command(program, "-test.run", "^TestLives$", "-test.timeout", "0", "-dst.from", fmt.Sprint(*from+uint64(i)), "-dst.seeds", fmt.Sprint(wanted()-uint64(i)), //nolint:gosec // small numbers
 		"-dst.step", fmt.Sprint(n), "-dst.tell", file, "-dst.without", strings.Join(l.without, ","), "-dst.lives", fmt.Sprint(l.lives), "-dst.events", fmt.Sprint(l.events))
 	c.SysProcAttr = withparent.Attr()
 	c.Stderr = os.Stderr

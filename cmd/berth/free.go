@@ -118,14 +118,8 @@ func (a *app) free(cmd *cobra.Command, r *remote, names []string, f *freeView) e
 	if err != nil {
 		return err
 	}
-	var known []string
-	for i := range list {
-		known = append(known, list[i].Name)
-	}
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return noSite(name, known)
-		}
+	if err := haveSites(list, names...); err != nil {
+		return err
 	}
 	f.palette = paletteOf(a.stdout)
 	all := []freeCell{}
@@ -166,8 +160,18 @@ func (a *app) free(cmd *cobra.Command, r *remote, names []string, f *freeView) e
 	return a.show(text.String())
 }
 
-func noSite(name string, known []string) error {
-	return berth.Errorf(berth.NotFound, "site", "no site %q; there are %s", name, strings.Join(known, ", "))
+// haveSites returns an error about the first name that is of no site of a list.
+func haveSites(list []form.Site, names ...string) error {
+	known := make([]string, len(list))
+	for i := range list {
+		known[i] = list[i].Name
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return berth.Errorf(berth.NotFound, "site", "no site %q; there are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 // poolText writes what is free in a pool, and returns it by cell.

@@ -106,14 +106,7 @@ func wantSite(ctx context.Context, c *client.Client, name string) error {
 	if err != nil {
 		return err
 	}
-	var known []string
-	for i := range list {
-		known = append(known, list[i].Name)
-	}
-	if !slices.Contains(known, name) {
-		return noSite(name, known)
-	}
-	return nil
+	return haveSites(list, name)
 }
 
 // reservationTable writes reservations in lines of about 100 letters: a name and a user have a column where they tell something, and

@@ -100,7 +100,7 @@ func standsBy(t *testing.T, size *sizes, lines *table) {
 	for id, at := range answered {
 		then, is := heard[id]
 		if !is {
-			t.Fatalf("%s was promised, and nobody heard of it at the other host", id)
+			t.Fatalf("%s was promised, and the other host told nobody", id)
 		}
 		behind = append(behind, max(0, then.Sub(at)))
 	}
