@@ -278,10 +278,7 @@ func TestHarbourPinch(t *testing.T) {
 		p.Touch("touchMove", browser.Point{X: 600 - by, Y: 300}, browser.Point{X: 700 + by, Y: 300})
 	}
 	p.Touch("touchEnd")
-	p.Wait(`/t=20/.test(location.search)`)
-	hours := p.Eval(`(() => { const [a, b] = new URLSearchParams(location.search).get('t').split('..').map((t) => Date.parse(t)); return (b - a) / 3.6e6 })()`).(float64)
-	if hours < 6 || hours > 12 { // 24 hours at a third of the size
-		t.Errorf("the window has %.1f hours", hours)
-	}
+	// 24 hours at a third of the size: the address follows the fingers, and ends with them.
+	p.Wait(`(() => { const [a, b] = (new URLSearchParams(location.search).get('t') ?? '').split('..').map((t) => Date.parse(t)); const hours = (b - a) / 3.6e6; return hours >= 6 && hours <= 12 })()`)
 	noFaults(t, p)
 }
