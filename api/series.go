@@ -183,6 +183,9 @@ func (c *call) submitSeries() error {
 	if err := wrong.err(); err != nil {
 		return err
 	}
+	if err := c.begin(); err != nil { // a rule of thousands of times takes milliseconds
+		return err
+	}
 	s, err := a.series(c.Now())
 	if err != nil {
 		return err

@@ -191,28 +191,18 @@ type Load struct {
 }
 
 // Loads returns the load of every pool, in the order of the configuration. Cost:
-// O(live reservations).
+// O(pools + what is held or active).
 func (e *Engine) Loads() []Load {
 	var loads []Load
+	running, waiting := e.state.Loads()
 	for _, site := range e.config.Sites {
 		for _, pool := range site.Pools {
 			id := berth.PoolID(site.Name, pool.Name)
 			i, _ := e.state.Index(id)
 			free, _ := e.state.View(i).Free(berth.Interval{Start: e.state.Now(), End: e.state.Now() + 1})
-			loads = append(loads, Load{Resource: id, PEs: pool.PEs, Free: free})
+			loads = append(loads, Load{Resource: id, PEs: pool.PEs, Free: free, Running: running[i], Waiting: waiting[i]})
 		}
 	}
-	e.state.Visit(func(d *state.Entry) {
-		for part := range d.Parts() {
-			i, _ := e.state.Index(d.Part(part).Resource)
-			switch {
-			case d.State() != berth.Active:
-				loads[i].Waiting++
-			case d.Holds(part):
-				loads[i].Running++
-			}
-		}
-	})
 	return loads
 }
 
@@ -248,13 +238,14 @@ func (e *Engine) Outbox() []change.Effect {
 	return list
 }
 
-// LastEffect returns the number of the last effect in the outbox, 0 if it is empty.
-func (e *Engine) LastEffect() (number uint64) {
-	for effect := range e.state.Outbox() {
-		number = effect.Number
-	}
-	return number
+// OutboxAfter returns the effects behind one of a number that are not settled, in order, the first ones up to a
+// number of them. The slice is the caller's. Cost: O(log n + what is returned).
+func (e *Engine) OutboxAfter(number uint64, most int) []change.Effect {
+	return e.state.OutboxAfter(number, most)
 }
+
+// LastEffect returns the number of the last effect in the outbox, 0 if it is empty.
+func (e *Engine) LastEffect() (number uint64) { return e.state.LastInOutbox() }
 
 // Usage is what a user has that is not over.
 type Usage struct {

@@ -246,8 +246,17 @@ const mostWritten = 150 << 10
 func (s *step) size() int {
 	const each = 150 // of a change
 	size := each * len(s.changes)
-	if s.event != nil && s.event.Request != nil {
+	switch {
+	case s.event == nil:
+	case s.event.Request != nil:
 		size += int(requestCost(s.event.Request))
+	case s.event.Series != nil: // its request is in what was asked, in what came of it, and in the answer
+		size += 3 * int(requestCost(&s.event.Series.Request))
+	}
+	if s.event != nil {
+		for i := range s.event.Requests { // in what was asked and in what came of it
+			size += 2 * int(requestCost(&s.event.Requests[i]))
+		}
 	}
 	return size
 }

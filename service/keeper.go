@@ -521,16 +521,24 @@ func (h *Host) saySilent(k *keeper, silent []string) {
 	k.view.Silent = silent
 }
 
+// settledAtOnce is how many effects are looked at in one turn of the loop.
+const settledAtOnce = 1024
+
 // settle takes the effects out of the outbox that a round has answered.
 func (h *Host) settle(ctx context.Context, k *keeper, want *wanted, did *done) {
+	last := uint64(0) // the number of the last effect that was looked at
 	for more := true; more && ctx.Err() == nil; {
 		var err error
 		more, err = call(ctx, h, "", func(answer func(bool, error)) {
 			began, late := time.Now(), false
-			for _, effect := range h.core.engine.Outbox() {
+			list := h.core.engine.OutboxAfter(last, settledAtOnce)
+			for i := range list {
+				effect := &list[i]
 				if effect.Number > want.effect {
+					list = nil // what follows was not asked for
 					break
 				}
+				last = effect.Number
 				if effect.Site != k.name {
 					continue
 				}
@@ -545,7 +553,7 @@ func (h *Host) settle(ctx context.Context, k *keeper, want *wanted, did *done) {
 			if late && h.options.turned != nil {
 				h.options.turned(h)
 			}
-			answer(late, nil)
+			answer(late || len(list) == settledAtOnce, nil)
 		})
 		if err != nil {
 			return // the service stops

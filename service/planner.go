@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -114,15 +115,22 @@ func (h *Host) isSmall(w *berth.Workflow) bool {
 // decided, as well as can be told, and that much later. It ends soon after wanted returns false. It is of the loop.
 func (h *Host) planBeside(who string, tasks int, later berth.Duration, wanted func() bool, do func(e *engine.Engine, o engine.PlanOptions) error, then func(error)) {
 	h.awake() // plans are for now
-	number := h.core.position.Number
 	h.whenDurable(func(failed error) {
 		if failed != nil {
 			h.line.push(who, func() { then(failed) })
 			return
 		}
 		h.planner.line.push(who, func() {
-			err := h.planOn(number, tasks, later, wanted, do)
-			h.line.push(who, func() { then(err) })
+			err := h.planOn(h.durable.reached(), tasks, later, wanted, do)
+			over := make(chan struct{})
+			h.line.push(who, func() {
+				then(err)
+				h.whenDurable(func(error) { close(over) })
+			})
+			select { // the next one is planned on what comes of this one, and not where that will be
+			case <-over:
+			case <-h.snapshots.ctx.Done():
+			}
 		})
 	})
 }
@@ -137,9 +145,12 @@ func (h *Host) planOn(number uint64, tasks int, later berth.Duration, wanted fun
 			// To the nearest second: most plans take less than half of one, and hold unless one ends meanwhile.
 			From:   h.Now().Add(berth.Duration((time.Duration(tasks)*h.planner.pace).Round(time.Second)/time.Second) + later),
 			Enough: func() bool { return time.Since(began) > planTime },
-			Quit:   func() bool { return s.ctx.Err() != nil || !wanted() || time.Since(began) > planMost },
+			Quit: func() bool {
+				runtime.Gosched() // who asks for little has the processor first
+				return s.ctx.Err() != nil || !wanted() || time.Since(began) > planMost
+			},
 		}
-		if tasks <= plannedByTwo {
+		if tasks <= plannedByTwo && runtime.GOMAXPROCS(0) > 2 {
 			options.Both = both
 		}
 		err := do(e, options)

@@ -140,14 +140,21 @@ func TestALargeRecordIsOfItsStep(t *testing.T) {
 	}
 	large := berth.Rigid("large", 0, 2000, 100_000, 10, 500)
 	large.Parts[0].Eligible = everySecond(mostWritten/8 + 1)
-	for _, event := range []engine.Event{engine.Submit(&large), engine.Wake(), engine.Modify(&large)} {
+	again := berth.Series{ID: "again", Least: 2, Rule: "daily", Zone: "UTC", Occurrences: []berth.Occurrence{{Ready: 5000, Deadline: 6000}, {Ready: 7000, Deadline: 8000}}, Request: large}
+	again.Request.ID = "again"
+	other := again.Requests()
+	for i := range other {
+		other[i].ID, other[i].Parts = fmt.Sprint("again.", i+1), []berth.Part{{Variants: []berth.Variant{{NPE: 5, Duration: 400}}, Eligible: large.Parts[0].Eligible}}
+	}
+	events := []engine.Event{engine.Submit(&large), engine.Wake(), engine.Modify(&large), engine.SubmitSeries(&again), engine.ModifySeries("again", other, nil)}
+	for _, event := range events {
 		var want, input []byte
 		rec := decide(event, func(s *step) {
 			want, input = record.AppendChanges(nil, s.changes), appendInput(nil, s.event, &asked{})
 		})
 		later := core.later
 		if core.later = nil; later == nil {
-			if event.Request != nil {
+			if event.Kind != engine.EventWake {
 				t.Errorf("%s: its record was written at once", event.Kind)
 			}
 			continue
@@ -166,6 +173,7 @@ func TestHowLargeTheRecordOfAStepIs(t *testing.T) {
 	large := berth.Rigid("a", 0, 0, 10, 1, 10)
 	large.Parts[0].Eligible = everySecond(mostWritten / 8)
 	ask, modify, small := engine.Submit(&large), engine.Modify(&large), engine.Submit(new(berth.Rigid("a", 0, 0, 10, 1, 10)))
+	series, several := engine.SubmitSeries(&berth.Series{Request: large}), engine.ModifySeries("a", []berth.Request{large}, nil)
 	for _, one := range []struct {
 		what  string
 		s     step
@@ -175,6 +183,8 @@ func TestHowLargeTheRecordOfAStepIs(t *testing.T) {
 		{"a request", step{event: &small}, false},
 		{"a large set", step{event: &ask}, true},
 		{"a change to a large set", step{event: &modify}, true},
+		{"a series of a large set", step{event: &series}, true},
+		{"a change of a series to a large set", step{event: &several}, true},
 		{"a thousand changes", step{changes: make([]change.Change, 1000)}, false},
 		{"many changes", step{changes: make([]change.Change, 1100)}, true},
 	} {

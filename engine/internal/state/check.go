@@ -59,7 +59,7 @@ func (s *State) Check(config Config) error {
 	return s.checkHolders(again)
 }
 
-// checkApart compares the list of what is held or active, and what is due by it, with what is live.
+// checkApart compares the list of what is held or active, what is due by it, and how much is in each pool, with what is live.
 func (s *State) checkApart() error {
 	for at := range 5 {
 		until := s.now + berth.Time(at*at*at*40)
@@ -69,6 +69,21 @@ func (s *State) checkApart() error {
 		if !slices.Equal(soon, want) {
 			return fmt.Errorf("%d reservations have started or start until %d, in the ledger %d", len(soon), until, len(want))
 		}
+	}
+	running, waiting := make([]int, len(s.pools)), make([]int, len(s.pools))
+	s.Visit(func(e *Entry) {
+		for part := range e.r.Allotments {
+			i, _ := s.Index(e.r.Allotments[part].Resource)
+			switch {
+			case e.r.State != berth.Active:
+				waiting[i]++
+			case e.Holds(part):
+				running[i]++
+			}
+		}
+	})
+	if run, wait := s.Loads(); !slices.Equal(run, running) || !slices.Equal(wait, waiting) {
+		return fmt.Errorf("%v parts run and %v wait in the pools, in the ledger %v and %v", run, wait, running, waiting)
 	}
 	active, want := s.Active(func(*Entry) bool { return true }), s.Select(func(e *Entry) bool { return e.r.State == berth.Active })
 	if !slices.Equal(active, want) {

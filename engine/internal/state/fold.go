@@ -217,9 +217,11 @@ func (s *State) accept(c *change.Change, about Ref) error {
 	s.complement(e)
 	for i := range e.r.Allotments {
 		a := &e.r.Allotments[i]
-		if _, known := s.Index(a.Resource); !known {
+		at, known := s.Index(a.Resource)
+		if !known {
 			return fmt.Errorf("reservation %q: no pool %v", c.ID, a.Resource)
 		}
+		s.pools[at].parts++
 		var err error
 		if j != nil {
 			err = s.planned.run(e, a, planned)

@@ -519,6 +519,28 @@ func (s *State) Active(wanted func(*Entry) bool) []*Entry {
 	return list
 }
 
+// Loads returns how many parts of live reservations and running jobs run in each pool, and how many wait for their
+// start, in the order of the configuration. Cost: O(n) for n that are held or active.
+func (s *State) Loads() (running, waiting []int) {
+	running, waiting = make([]int, len(s.pools)), make([]int, len(s.pools))
+	for i := range s.pools {
+		waiting[i] = s.pools[i].parts
+	}
+	for _, e := range s.ledger.apart {
+		for part := range e.r.Allotments {
+			if e.r.State != berth.Active {
+				break
+			}
+			i, _ := s.Index(e.r.Allotments[part].Resource)
+			waiting[i]--
+			if e.Holds(part) {
+				running[i]++
+			}
+		}
+	}
+	return running, waiting
+}
+
 // Soon returns the reservations and running jobs that have started or start until a time, which must not be
 // past, and that are wanted, in no particular order. Cost: O(n) for n that are held, active or due.
 func (s *State) Soon(until berth.Time, wanted func(*Entry) bool) []*Entry {

@@ -249,7 +249,9 @@ func (s *State) move(e *Entry, c *change.Change) error {
 	if c.Terms != nil {
 		r.Terms = *c.Terms
 	}
+	s.countParts(e, -1)
 	e.allot(c.Moved)
+	s.countParts(e, 1)
 	r.Stocks, r.Transfers = c.Stocks, c.Transfers
 	r.Generation++
 	r.CheckedIn = false // if it was, then for its start before
@@ -391,6 +393,7 @@ func (s *State) end(e *Entry, part int) error {
 		return err
 	}
 	if s.ledger.dropPart(e, part); e.running == 0 {
+		s.countParts(e, -1)
 		s.dropNoShow(e)
 		delete(s.degraded, e.ID())
 		return s.giveBeside(e, every)
@@ -420,8 +423,17 @@ func (s *State) gone(e *Entry) error {
 	}
 	delete(s.degraded, e.ID())
 	s.ledger.forget(e, nil) // it is vacant
+	s.countParts(e, -1)
 	e.running = 0
 	return s.giveUplink(e.r.Transfers, s.begun(e))
+}
+
+// countParts notes that a reservation is in its pools, or leaves them with a sign of -1.
+func (s *State) countParts(e *Entry, sign int) {
+	for i := range e.r.Allotments {
+		at, _ := s.Index(e.r.Allotments[i].Resource)
+		s.pools[at].parts += sign
+	}
 }
 
 // free gives back what is left of a part's time, and its PEs.

@@ -89,6 +89,7 @@ type pool struct {
 	pruned   berth.Time // the time to which it was pruned last
 	idle     bitset.Set // late binding: PEs that run nothing and are in use; nil under early binding
 	size     berth.Count
+	parts    int // of live reservations and running jobs, over or not
 }
 
 // New returns a state in which everything is free at time 0.
@@ -249,6 +250,24 @@ func (s *State) HasEffect(number uint64) bool {
 // effect returns where in the outbox an effect is.
 func (s *State) effect(number uint64) (at int, found bool) {
 	return slices.BinarySearchFunc(s.outbox, number, func(e change.Effect, n uint64) int { return cmp.Compare(e.Number, n) })
+}
+
+// OutboxAfter returns a copy of the effects behind one of a number that are not settled, in order, the first ones
+// up to a number of them. Cost: O(log n + what is returned).
+func (s *State) OutboxAfter(number uint64, most int) []change.Effect {
+	at, found := s.effect(number)
+	if found {
+		at++
+	}
+	return slices.Clone(s.outbox[at:min(len(s.outbox), at+most)])
+}
+
+// LastInOutbox returns the number of the last effect that is not settled, 0 if there is none.
+func (s *State) LastInOutbox() uint64 {
+	if len(s.outbox) == 0 {
+		return 0
+	}
+	return s.outbox[len(s.outbox)-1].Number
 }
 
 // Outbox returns the effects that are not settled, in order. It is valid until the
