@@ -98,6 +98,18 @@ func (c *call) begin() error {
 	return nil
 }
 
+// lightAnswer is the largest number of reservations, tasks or occurrences that are told without waiting for a turn.
+const lightAnswer = 50
+
+// telling is begin where an answer tells of so many reservations, tasks or occurrences, or of a large body, that
+// writing it takes milliseconds.
+func (c *call) telling(many int) error {
+	if many <= lightAnswer && len(c.body) <= lightBody {
+		return nil
+	}
+	return c.begin()
+}
+
 // rest lets others work while a call waits for something.
 func (c *call) rest() {
 	if c.working {

@@ -73,8 +73,7 @@ func (c *call) recallRequest(ask service.Ask) (known bool, err error) {
 	case answers == nil:
 		return false, nil
 	case of.Array > 0:
-		f := arrayDecision(answers)
-		return true, c.answer(http.StatusCreated, &f)
+		return true, c.arrayDecided(answers)
 	}
 	return true, c.decided(http.StatusCreated, &answers[0])
 }
@@ -93,12 +92,23 @@ func (c *call) requestArray(ask service.Ask, r *berth.Request, parts int) error 
 	if err != nil {
 		return err
 	}
+	return c.arrayDecided(answers)
+}
+
+// arrayDecided writes the answer to an array.
+func (c *call) arrayDecided(answers []service.Answer) error {
+	if err := c.telling(len(answers)); err != nil {
+		return err
+	}
 	f := arrayDecision(answers)
 	return c.answer(http.StatusCreated, &f)
 }
 
 // decided writes the answer to a request.
 func (c *call) decided(status int, a *service.Answer) error {
+	if err := c.telling(1); err != nil {
+		return err
+	}
 	f := decision(a)
 	h := c.w.Header()
 	h.Set("ETag", etag(a.Reservation.Version))

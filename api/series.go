@@ -206,6 +206,9 @@ func (c *call) submitSeries() error {
 }
 
 func (c *call) seriesDecided(status int, a *service.SeriesAnswer) error {
+	if err := c.telling(len(a.Series.Series.Occurrences)); err != nil {
+		return err
+	}
 	f := form.SeriesAnswer{Series: seriesView(&a.Series, a.Offers)}
 	f.Decision = f.Series.Decision
 	if status == http.StatusCreated {

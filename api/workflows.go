@@ -425,6 +425,9 @@ func (c *call) submitWorkflow() error {
 }
 
 func (c *call) workflowDecided(status int, answer *service.FlowAnswer) error {
+	if err := c.telling(len(answer.Workflow.Tasks)); err != nil {
+		return err
+	}
 	f := form.WorkflowAnswer{Decision: "promised", Workflow: workflowView(&answer.Workflow, true), Offers: workflowOffers(answer.Offers)}
 	switch answer.Workflow.State {
 	case service.FlowRefused:
