@@ -136,7 +136,7 @@ func (s *heldList) List(context.Context, service.Principal, service.Filter) ([]s
 // does not wait for it.
 func TestWhatLooksAtMuchWaitsForItsUsersTurn(t *testing.T) {
 	waits := []string{
-		"GET /v1/audit", "GET /v1/calendar", "GET /v1/gantt", "GET /v1/gantt/named", "GET /v1/outbox", "GET /v1/quotas", "GET /v1/reservations/{id}", "GET /v1/reservations/{id}/history", "GET /v1/series", "GET /v1/series/{id}", "GET /v1/sites/{name}/occupation", "GET /v1/sites/{name}/spans/{number}", "GET /v1/usage",
+		"GET /v1/audit", "GET /v1/calendar", "GET /v1/gantt", "GET /v1/gantt/named", "GET /v1/outbox", "GET /v1/quotas", "GET /v1/reservations/{id}", "GET /v1/reservations/{id}/history", "GET /v1/series", "POST /v1/series", "GET /v1/series/{id}", "GET /v1/sites/{name}/occupation", "GET /v1/sites/{name}/spans/{number}", "GET /v1/usage",
 		"GET /v1/workflows", "POST /v1/workflows/offers", "POST /v1/workflows/plans",
 	}
 	var described struct {
