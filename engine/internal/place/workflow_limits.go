@@ -93,40 +93,45 @@ func (f *Finder) overWorkflow(w *berth.Workflow, plan *WorkflowPlan) *berth.Refu
 	if !f.limits() {
 		return nil
 	}
-	var allowed []allowance
-	searches := make([]search, len(plan.Tasks))
+	var allowed, last []allowance
 	for i := range plan.Tasks {
-		searches[i] = f.search(&plan.Tasks[i].Request, nil)
-		for _, a := range f.allowances(&plan.Tasks[i].Request) {
+		list := f.allowances(&plan.Tasks[i].Request)
+		if len(list) == len(last) && (len(list) == 0 || &list[0] == &last[0]) {
+			continue // most tasks have the same holders
+		}
+		last = list
+		for _, a := range list {
 			if !slices.ContainsFunc(allowed, func(b allowance) bool { return a.of == b.of }) {
 				allowed = append(allowed, a)
 			}
 		}
 	}
 	for i := range allowed {
-		if no := f.overPlan(w, plan, searches, &allowed[i]); no != nil {
+		if no := f.overPlan(w, plan, &allowed[i]); no != nil {
 			return no
 		}
 	}
 	return nil
 }
 
-// overPlan is overWorkflow for one holder, of whose tasks there are searches.
-func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []search, a *allowance) *berth.Refusal {
-	var tasks []*berth.Allotment // those of the holder
-	var names []string
-	of := map[berth.ResourceID]*search{}
+// overPlan is overWorkflow for one holder.
+func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, a *allowance) *berth.Refusal {
+	tasks, of := make([]*berth.Allotment, 0, len(plan.Tasks)), make([]int, 0, len(plan.Tasks)) // those of the holder, and which they are
+	charges := make([]int64, 0, len(plan.Tasks))
+	in := map[berth.ResourceID]*search{} // of one of them in each pool
 	area, charge := int64(0), int64(0)
-	var charges []int64
 	for i := range plan.Tasks {
 		place := &plan.Tasks[i].Place.Allotments[0]
-		if x := &searches[i]; x.in(f.poolOf(place.Resource), a) {
-			tasks, of[place.Resource] = append(tasks, place), x
-			names = append(names, plan.Tasks[i].Request.Task.Task)
-			area = berth.AddAreas(area, berth.Area(place.NPE, place.End.Sub(place.Start)))
-			charges = append(charges, x.priceAt(place))
-			charge = state.AddCharges(charge, charges[len(charges)-1])
+		x := f.search(&plan.Tasks[i].Request, nil)
+		if !x.in(f.poolOf(place.Resource), a) {
+			continue
 		}
+		if in[place.Resource] == nil {
+			in[place.Resource] = new(f.search(&plan.Tasks[i].Request, nil))
+		}
+		area = berth.AddAreas(area, berth.Area(place.NPE, place.End.Sub(place.Start)))
+		tasks, of, charges = append(tasks, place), append(of, i), append(charges, x.priceAt(place))
+		charge = state.AddCharges(charge, charges[len(charges)-1])
 	}
 	if len(tasks) == 0 {
 		return nil
@@ -146,7 +151,7 @@ func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []sear
 		if over != nil {
 			break
 		}
-		wanted, resource, name = task.NPE, task.Resource, names[i]
+		wanted, resource, name = task.NPE, task.Resource, plan.Tasks[of[i]].Request.Task.Task
 		over = cmp.Or(
 			a.exceeds(policy.ByLength, int64(task.End.Sub(task.Start))),
 			a.exceeds(policy.ByLead, int64(task.Start.Sub(f.state.Now()))),
@@ -154,7 +159,7 @@ func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []sear
 	}
 	if over == nil {
 		name = ""
-		over, resource = overShareOf(tasks, of, a)
+		over, resource = overShareOf(tasks, in, a)
 	}
 	if over == nil {
 		return nil
@@ -162,17 +167,21 @@ func (f *Finder) overPlan(w *berth.Workflow, plan *WorkflowPlan, searches []sear
 	return &berth.Refusal{Reason: berth.Quota, Resource: resource, Wanted: wanted, Exceeded: over, Task: name}
 }
 
-// overShareOf says that tasks take more PEs of a pool at once than their holder may have there.
-func overShareOf(tasks []*berth.Allotment, of map[berth.ResourceID]*search, a *allowance) (*berth.Exceeded, berth.ResourceID) {
+// overShareOf says that tasks take more PEs of a pool at once than their holder may have there. in has the search of one of them
+// for each pool.
+func overShareOf(tasks []*berth.Allotment, in map[berth.ResourceID]*search, a *allowance) (*berth.Exceeded, berth.ResourceID) {
 	seen := map[berth.ResourceID]bool{}
 	for _, task := range tasks {
 		id := task.Resource
-		x := of[id]
-		most, limited := x.shareOf(x.poolOf(id), a)
-		if seen[id] || !limited {
+		if seen[id] {
 			continue
 		}
 		seen[id] = true
+		x := in[id]
+		most, limited := x.shareOf(x.poolOf(id), a)
+		if !limited {
+			continue
+		}
 		s := x.used(a.of, nil, id, most)
 		s.steps = s.steps.Clone()
 		x.reserve(s, a)
