@@ -450,6 +450,17 @@ func TestOutboxKeepsEffectsUntilSettled(t *testing.T) {
 		{Number: 2, Site: "cm5", Reservation: "a", Generation: 1}, // started
 		{Number: 3, Site: "cm5", Reservation: "a", Generation: 1}, // ended
 	}
+	for number := range want[len(want)-1].Number + 2 {
+		for most := range len(want) + 2 {
+			behind := slices.DeleteFunc(slices.Clone(want), func(x change.Effect) bool { return x.Number <= number })
+			if got := e.OutboxAfter(number, most); !slices.Equal(got, behind[:min(most, len(behind))]) {
+				t.Errorf("%d behind %d: %v, want of %v", most, number, got, behind)
+			}
+		}
+	}
+	if last := e.LastEffect(); last != want[len(want)-1].Number {
+		t.Errorf("the last effect is %d", last)
+	}
 	if got := e.Outbox(); !slices.Equal(got, want) {
 		t.Fatalf("outbox %v, want %v", got, want)
 	}

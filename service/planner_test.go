@@ -53,6 +53,39 @@ func abreast(id string, tasks int, deadline berth.Time) berth.Workflow {
 	return w
 }
 
+// What is planned after a plan is planned on what came of that, and not where it will be: two who ask at the same time
+// need two plans. It is not waited for where nothing came of it, nor what an offer was planned for.
+func TestAPlanRestsOnWhatCameOfTheOneBefore(t *testing.T) {
+	h, store := plannerHost(t, t.TempDir(), 50)
+	defer closeBoth(t, h, store)
+	ended := make(chan struct{})
+	seen := map[string]bool{}
+	wanted := func() bool { return true }
+	nothing := func(*engine.Engine, engine.PlanOptions) error { return nil }
+	err := h.do("ann", func() {
+		h.planBeside("ann", 1, 0, wanted, nothing, func(error) {
+			r := berth.Rigid("first", 0, 2000, 10_000, 50, 100)
+			_ = h.step(engine.Submit(&r), asked{id: r.ID}, nil)
+		})
+		h.planBeside("bob", 1, 0, wanted, func(e *engine.Engine, _ engine.PlanOptions) error {
+			_, seen["first"] = e.Reservation("first")
+			return errors.New("no plan")
+		}, func(error) {})
+		h.planBeside("ann", 1, 0, wanted, nothing, func(error) { close(ended) })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("what came of a plan is waited for without end")
+	}
+	if !seen["first"] {
+		t.Error("the second was planned without what came of the first")
+	}
+}
+
 // A large workflow is promised or refused with offers as a small one is, under a key once, after a
 // restart too; what is offered is promised; and what is on record leads to the same again.
 func TestALargeWorkflowIsPlannedBeside(t *testing.T) {
