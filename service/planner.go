@@ -123,7 +123,7 @@ func (h *Host) planBeside(who string, tasks int, later berth.Duration, wanted fu
 		h.planner.line.push(who, func() {
 			err := h.planOn(h.durable.reached(), tasks, later, wanted, do)
 			over := make(chan struct{})
-			h.line.push(who, func() {
+			h.line.push("", func() { // in no one's turn: others' plans do not wait for all that this user has asked for
 				then(err)
 				h.whenDurable(func(error) { close(over) })
 			})
