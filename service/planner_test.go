@@ -428,7 +428,7 @@ func TestAPlanThatOthersWereFasterThan(t *testing.T) {
 	h.snapshots.turn.Unlock()
 	for planned := false; !planned; { // it waits for the loop
 		h.line.mu.Lock()
-		planned = h.line.of["ann"] != nil && len(h.line.of["ann"].items)-h.line.of["ann"].head == 1
+		planned = h.line.of[""] != nil && len(h.line.of[""].items)-h.line.of[""].head == 1
 		h.line.mu.Unlock()
 	}
 	close(gate)

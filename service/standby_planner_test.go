@@ -59,7 +59,7 @@ func TestHandOverWhileWorkflowsArePlanned(t *testing.T) {
 			h.snapshots.turn.Unlock()
 			for planned := false; !planned; { // it waits for the loop
 				h.line.mu.Lock()
-				planned = h.line.of["ann"] != nil && len(h.line.of["ann"].items) > h.line.of["ann"].head
+				planned = h.line.of[""] != nil && len(h.line.of[""].items) > h.line.of[""].head
 				h.line.mu.Unlock()
 			}
 			resign()
