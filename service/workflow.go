@@ -349,22 +349,24 @@ func (f *flowCard) stateOf(cards func(task int) *card) FlowState {
 	default:
 		return FlowFailed
 	}
-	state := FlowPromised
+	began, sure := false, false // it is confirmed as a whole, so the first live task tells whether it is
 	for i := range f.tasks {
 		t := &f.tasks[i]
-		if t.outcome != "" && !f.w.Tasks[i].Done || t.tries > f.w.Tasks[i].Tries+1 {
+		began = began || t.outcome != "" && !f.w.Tasks[i].Done || t.tries > f.w.Tasks[i].Tries+1
+		if k := cards(i); k != nil && k.promise != nil && k.end == "" {
+			if k.promise.State == berth.Held {
+				return FlowHeld // also where one of its tasks was given back
+			}
+			began, sure = began || k.promise.State == berth.Active, true
+		}
+		if began && sure {
 			return FlowRunning
 		}
-		if k := cards(i); k != nil && k.promise != nil && k.end == "" {
-			switch k.promise.State {
-			case berth.Active:
-				return FlowRunning
-			case berth.Held:
-				state = FlowHeld
-			}
-		}
 	}
-	return state
+	if began {
+		return FlowRunning
+	}
+	return FlowPromised
 }
 
 // view shows a workflow to clients.

@@ -59,6 +59,38 @@ func TestVersionsOfWorkflowsGrowWithWhatTheyShow(t *testing.T) {
 	}
 }
 
+// A held workflow is held until it is confirmed, whatever its owner has given back of it.
+func TestAHeldWorkflowIsHeldWithoutATaskThatWasGivenBack(t *testing.T) {
+	dir, c := t.TempDir(), &clock{}
+	c.seconds.Store(1000)
+	h := start(t, dir, onePool(4), c)
+	w := twoTasks("w")
+	w.Hold = 60
+	if _, err := h.SubmitWorkflow(t.Context(), ann, w); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Release(t.Context(), ann, "w.2"); err != nil {
+		t.Fatal(err)
+	}
+	seen := func() service.Workflow {
+		t.Helper()
+		v, err := h.Workflow(t.Context(), ann.By, "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if v := seen(); v.State != service.FlowHeld || v.Expires != 1060 {
+		t.Errorf("it is %s, until %d; want it held until 1060", v.State, v.Expires)
+	}
+	if _, err := h.ConfirmWorkflow(t.Context(), ann, "w"); err != nil {
+		t.Fatal(err)
+	}
+	if v := seen(); v.State != service.FlowRunning {
+		t.Errorf("it is %s when it is confirmed; want it running", v.State)
+	}
+}
+
 // What was given back before its time, or was never used, is no part of what a workflow took.
 func TestTasksOfACancelledWorkflowEndWithIt(t *testing.T) {
 	dir, c := t.TempDir(), &clock{}
