@@ -46,10 +46,10 @@ func (a *app) workflowSubmitCommand() *cobra.Command {
 (- is stdin). The answer is a plan that is promised as a whole, or a reasoned no
 with the tightest deadline that was found and what later ones cost (exit code 3).
 
-Tasks with a command or a script run when their reservations begin; others run what
-is handed in there with berth submit --reservation. Their output goes to files in
-the folder that they run in, this one unless the file says otherwise: berth workflow
-show names them.`,
+Tasks with a command or a script run when their reservations begin. Their output goes
+to files in the folder that they run in, this one unless the file says otherwise: berth
+workflow show names them. Where no task has any, what runs in a reservation is handed in
+there with berth submit --reservation.`,
 		Example: `  berth workflow submit mosaic.yaml --deadline "tomorrow 8:00"
   berth workflow submit mosaic.yaml --deadline now+2h --hold 10m`,
 		Args: wantFile,
