@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -229,6 +230,12 @@ func (c *Core) newFlow(now berth.Time, x *change.Change, number uint64) *FlowNew
 	news := &FlowNews{}
 	if x.Kind == change.WorkflowRefused {
 		f.outcome = refusedFlow
+		for i := range f.tasks { // what was refused may be to try again what has not succeeded, which can be asked for again
+			if k := &f.w.Tasks[i]; (k.Done || k.Tries > 0) && earlier != nil && i < len(earlier.tasks) && earlier.w.Tasks[i].ID == k.ID {
+				f.tasks[i] = earlier.tasks[i]
+				f.tasks[i].ended = cmp.Or(f.tasks[i].ended, earlier.end) // at the latest
+			}
+		}
 		c.forgetFlows(f)
 	} else {
 		c.flows.live++
@@ -400,11 +407,7 @@ func (f *flowCard) viewOf(cards func(task int) *card) Workflow {
 			v.Expires = k.promise.Expires // the first task that is not confirmed in time takes all others with it
 		}
 		if k.end != "" { // it has not held its PEs to the end of the promise, or not at all
-			over := t.ended
-			if t.outcome == "" {
-				over = f.end
-			}
-			w.End = min(a.End, max(over, a.Start))
+			w.End = min(a.End, max(cmp.Or(t.ended, f.end), a.Start))
 		}
 	}
 	return v
