@@ -76,7 +76,7 @@ there with berth submit --reservation.`,
 					return err
 				}
 			}
-			return a.workflowAnswered(r, &answer)
+			return a.workflowAnswered(r, &answer, submitAgain)
 		},
 	}
 	q.Repair = "both"
@@ -101,9 +101,9 @@ func wantFile(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// workflowAnswered shows the answer to a workflow. A refusal, and a workflow that did not
-// succeed, is an error of its own exit code.
-func (a *app) workflowAnswered(r *remote, answer *form.WorkflowAnswer) error {
+// workflowAnswered shows the answer to a workflow; again says how what is offered instead is
+// asked for. A refusal, and a workflow that did not succeed, is an error of its own exit code.
+func (a *app) workflowAnswered(r *remote, answer *form.WorkflowAnswer, again string) error {
 	w := &answer.Workflow
 	if answer.Decision != "refused" {
 		if err := a.showWorkflow(r, w, answer); err != nil {
@@ -125,7 +125,7 @@ func (a *app) workflowAnswered(r *remote, answer *form.WorkflowAnswer) error {
 		why = fmt.Sprintf("refused: %s: %s", w.Refusal.Reason, w.Refusal.Detail)
 	}
 	a.say("%s", why)
-	if err := a.showOffers(r, answer.Offers); err != nil {
+	if err := a.showOffers(r, answer.Offers, again); err != nil {
 		return err
 	}
 	return &exitError{exitRefused}
@@ -140,8 +140,11 @@ func workflowFailed(w *form.Workflow) error {
 	return nil
 }
 
-// showOffers shows what deadlines cost.
-func (a *app) showOffers(r *remote, offers []form.WorkflowOffer) error {
+// submitAgain says how a workflow is submitted by a deadline that is offered.
+const submitAgain = "Each can be held: berth workflow submit the file with such a --deadline and --algorithm, and with --hold 10m."
+
+// showOffers shows what deadlines cost, and says how one is asked for.
+func (a *app) showOffers(r *remote, offers []form.WorkflowOffer, again string) error {
 	switch {
 	case r.format == "json":
 		return printForm(a.stdout, form.WorkflowOffers{Offers: offers})
@@ -165,7 +168,7 @@ func (a *app) showOffers(r *remote, offers []form.WorkflowOffer) error {
 	if err := a.show(out.Render() + "\n"); err != nil {
 		return err
 	}
-	a.say("Each can be held: berth workflow submit the file with such a --deadline and --algorithm, and with --hold 10m.")
+	a.say("%s", again)
 	return nil
 }
 
@@ -198,7 +201,7 @@ func (a *app) workflowOffersCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.showOffers(r, offers); err != nil {
+			if err := a.showOffers(r, offers, submitAgain); err != nil {
 				return err
 			}
 			if len(offers) == 0 {
@@ -490,14 +493,16 @@ func (a *app) tellWorkflow(of *form.Workflow, e *form.Event) {
 		if w.Late {
 			late = ", after its deadline " + localTime(w.Deadline) + ": cancel it, or let it end late"
 		}
-		moved := "other tasks stay where they are"
-		if w.Moved > 0 {
-			moved = "1 task is moved"
+		moved := ", so other tasks stay where they are"
+		switch {
+		case w.Moved > 1:
+			moved = fmt.Sprintf(", so %d tasks are moved", w.Moved)
+		case w.Moved > 0:
+			moved = ", so 1 task is moved"
+		case w.Cause == "displaced":
+			moved = "" // what moved with it, moved as it was displaced
 		}
-		if w.Moved > 1 {
-			moved = fmt.Sprintf("%d tasks are moved", w.Moved)
-		}
-		a.say("%s  %s, so %s; the workflow ends %s%s", at, causeOf(w.Cause), moved, localTime(w.End), late)
+		a.say("%s  %s%s; the workflow ends %s%s", at, causeOf(w.Cause), moved, localTime(w.End), late)
 	default:
 		a.say("%s  workflow %s: %s%s", at, w.ID, w.State, because(w.Why))
 	}
@@ -611,7 +616,7 @@ func (a *app) workflowRetryCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.workflowAnswered(r, &answer)
+			return a.workflowAnswered(r, &answer, fmt.Sprintf("Each can be asked for: berth workflow retry%s %s with such a --deadline.", r.again(), args[0]))
 		},
 	}
 	f := cmd.Flags()
