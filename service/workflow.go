@@ -421,12 +421,13 @@ func (f *flowCard) seenBy(by Principal, cards cardsByID) bool {
 	if by.Sites.All() {
 		return true
 	}
+	hidden := func(site string) bool { return site != "" && !by.Sites.Has(site) }
 	for i := range f.tasks {
-		if k := cards(f.tasks[i].reservation); k != nil && !k.seenBy(by) {
+		if k := cards(f.tasks[i].reservation); k != nil && !k.seenBy(by) || hidden(f.w.Tasks[i].Site) {
 			return false
 		}
 	}
-	return f.w.Site == "" || by.Sites.Has(f.w.Site)
+	return !hidden(f.w.Site) && (f.refusal == nil || !hidden(f.refusal.Resource.Site))
 }
 
 // FlowFilter chooses workflows. Empty fields choose all.
