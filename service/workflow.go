@@ -62,7 +62,9 @@ type FlowTask struct {
 	Ended       berth.Time
 	Start, End  berth.Time
 	NPE         berth.Count
-	Resource    berth.ResourceID
+	// Missing is how many PEs of its live reservation are out of use; 0 in answers, as Expires of its workflow is.
+	Missing  berth.Count
+	Resource berth.ResourceID
 	// Output is the file of its output if its name is a pattern, as its site expands that; empty until
 	// the site has said so.
 	Output string
@@ -406,7 +408,9 @@ func (f *flowCard) viewOf(cards func(task int) *card) Workflow {
 		if v.State == FlowHeld && w.State == Held && (v.Expires == 0 || k.promise.Expires < v.Expires) {
 			v.Expires = k.promise.Expires // the first task that is not confirmed in time takes all others with it
 		}
-		if k.end != "" { // it has not held its PEs to the end of the promise, or not at all
+		if k.end == "" {
+			w.Missing = k.promise.Missing
+		} else { // it has not held its PEs to the end of the promise, or not at all
 			w.End = min(a.End, max(cmp.Or(t.ended, f.end), a.Start))
 		}
 	}

@@ -364,6 +364,9 @@ func (a *app) showWorkflow(r *remote, w *form.Workflow, whole any) error {
 		if t.Tries > 1 {
 			state += fmt.Sprintf(" (try %d)", t.Tries)
 		}
+		if t.Missing > 0 {
+			state += fmt.Sprintf(", degraded: lacks %d PEs", t.Missing)
+		}
 		if t.PlannedEnd != t.End {
 			planned = localTime(t.PlannedEnd)
 		}
