@@ -141,6 +141,9 @@ func detail(r *berth.Refusal, q *berth.Request) string {
 		}
 		return "no site has " + name
 	case berth.NoLicence:
+		if r.Resource.Kind == berth.LicenceKind { // of one that was to last longer
+			return fmt.Sprintf("%d licences of %s are wanted for longer; %s has %d, and others hold too many of them until then", r.Wanted, r.Resource.Name, r.Resource.Site, r.Limit)
+		}
 		if q.Licences > 0 {
 			return fmt.Sprintf("%s is there, but nowhere with %d licences", q.Software, q.Licences)
 		}

@@ -147,6 +147,10 @@ func TestRefusalsNameWhatIsMissing(t *testing.T) {
 		{berth.Refusal{Resource: pool, Reason: berth.NoSoftware}, `"software":"namd","version":"2.12"`, "no site has namd of version 2.12 or later"},
 		{berth.Refusal{Resource: pool, Reason: berth.NoLicence}, `"software":"namd","licences":9`, "namd is there, but nowhere with 9 licences"},
 		{
+			berth.Refusal{Resource: berth.ResourceID{Site: "cm5", Kind: berth.LicenceKind, Name: "namd"}, Reason: berth.NoLicence, Wanted: 2, Limit: 3},
+			`"software":"namd","licences":2`, "2 licences of namd are wanted for longer; cm5 has 3, and others hold too many of them until then",
+		},
+		{
 			berth.Refusal{Resource: pool, Reason: berth.NoSuitableSite, Wanted: 64, Limit: 100},
 			`"memory_mb":5,"accelerators":2,"storage_mb":7,"partition":"p","site":"cm6","pool":"q"`,
 			"no site has all of this: the name cm6, a pool q, a partition p that takes it, 5 MB of memory a PE, 2 accelerators a PE, room for 7 MB of data",

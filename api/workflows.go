@@ -602,7 +602,7 @@ func workflowView(w *service.Workflow, whole bool) form.Workflow {
 		t, task := &w.Tasks[i], &q.Tasks[i]
 		s := form.WorkflowStep{
 			ID: task.ID, Reservation: t.Reservation, State: stepState(t), Why: t.Why, Tries: t.Tries, Retries: task.Retries, Site: t.Resource.Site, Pool: t.Resource.Name,
-			Account: task.Account, QOS: task.QOS, NPE: t.NPE, Start: form.TimeOf(t.Start), End: form.TimeOf(t.End), PlannedStart: form.TimeOf(t.PlannedStart), PlannedEnd: form.TimeOf(t.PlannedEnd), Critical: critical[i],
+			Account: task.Account, QOS: task.QOS, NPE: t.NPE, Missing: t.Missing, Start: form.TimeOf(t.Start), End: form.TimeOf(t.End), PlannedStart: form.TimeOf(t.PlannedStart), PlannedEnd: form.TimeOf(t.PlannedEnd), Critical: critical[i],
 		}
 		for _, parent := range task.After {
 			s.After = append(s.After, q.Tasks[parent].ID)

@@ -9,25 +9,30 @@ import (
 
 // What has no place in another configuration is told as people write places and times.
 func TestRestoreTellsWhatHasNoPlace(t *testing.T) {
-	config := func(pool string, pes berth.Count) engine.Config {
-		return engine.Config{Sites: []berth.Site{{Name: "mixed", Pools: []berth.Pool{{Name: pool, PEs: pes, Binding: berth.Early}}}}}
+	config := func(pool string, pes berth.Count, binding berth.Binding) engine.Config {
+		return engine.Config{Sites: []berth.Site{{Name: "mixed", Pools: []berth.Pool{{Name: pool, PEs: pes, Binding: binding}}}}}
 	}
-	e, err := engine.New(config("fast", 4))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := berth.Rigid("a", 0, 1_796_119_200, 1_796_122_800, 4, 3600)
-	if _, _, err := e.Apply(1_796_000_000, engine.Submit(&r)); err != nil {
-		t.Fatal(err)
-	}
+	const when = " from 2026-12-01T10:00:00Z to 2026-12-01T11:00:00Z"
 	for _, c := range []struct {
+		was  berth.Binding
 		is   engine.Config
 		want string
 	}{
-		{config("slow", 4), `snapshot: reservation "a" is on pool fast of mixed, which the configuration does not have`},
-		{config("fast", 3), `snapshot: reservation "a" has 4 PEs of mixed/fast (0-3) from 2026-12-01T10:00:00Z to 2026-12-01T11:00:00Z`},
+		{berth.Early, config("slow", 4, berth.Early), `is on pool fast of mixed, which the configuration does not have`},
+		{berth.Early, config("fast", 3, berth.Early), `has 4 PEs of mixed/fast (0-3)` + when + `, and the configuration has 3 PEs there`},
+		{berth.Early, config("fast", 4, berth.Late), `has 4 PEs of mixed/fast (0-3)` + when + `, and the configuration binds late there, so that it would have no PEs by their numbers before its start`},
+		{berth.Late, config("fast", 3, berth.Late), `has 4 PEs of mixed/fast` + when + `, and the configuration has 3 PEs there`},
+		{berth.Late, config("fast", 4, berth.Early), `has 4 PEs of mixed/fast` + when + `, and the configuration binds early there, so that it would have to have PEs by their numbers`},
 	} {
-		if _, err := engine.Restore(c.is, e.Snapshot()); err == nil || err.Error() != c.want {
+		e, err := engine.New(config("fast", 4, c.was))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := berth.Rigid("a", 0, 1_796_119_200, 1_796_122_800, 4, 3600)
+		if _, _, err := e.Apply(1_796_000_000, engine.Submit(&r)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := engine.Restore(c.is, e.Snapshot()); err == nil || err.Error() != `snapshot: reservation "a" `+c.want {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}

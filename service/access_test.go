@@ -141,6 +141,37 @@ func TestOthersAskForTheSitesOfAUser(t *testing.T) {
 	}
 }
 
+// A workflow that was refused has no reservations to say where it is: a task that names a site, and the site
+// of the refusal, keep it from operators who may not see that site.
+func TestRefusedWorkflowsOfOtherSitesAreNotSeen(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	pool := []berth.Pool{{Name: "p", PEs: 8, Binding: berth.Late}}
+	h := start(t, t.TempDir(), engine.Config{Explain: true, Sites: []berth.Site{{Name: "east", Pools: pool}, {Name: "west", Pools: pool}}}, c)
+	west := service.Principal{User: "guest", Role: service.Operator, Sites: service.NewSiteSet([]string{"west"})}
+	for id, one := range map[string]struct {
+		site string
+		most berth.Count
+		seen bool
+	}{
+		"named": {site: "east", most: 9}, "shown": {site: "west", most: 9, seen: true},
+	} {
+		w := berth.Workflow{
+			ID: id, Deadline: berth.Forever, Algorithm: "bd-cpar", Repair: berth.RepairHold,
+			Tasks: []berth.WorkflowTask{{ID: "t", Seconds: 10, Few: one.most, Most: one.most, Site: one.site}},
+		}
+		if a, err := h.SubmitWorkflow(t.Context(), ann, w); err != nil || a.Workflow.State != service.FlowRefused {
+			t.Fatalf("%s: %s, %v", id, a.Workflow.State, err)
+		}
+		if _, err := h.Workflow(t.Context(), root.By, id); err != nil {
+			t.Errorf("%s: an operator of all sites sees %v", id, err)
+		}
+		if _, err := h.Workflow(t.Context(), west, id); (err == nil) != one.seen {
+			t.Errorf("%s: an operator of west alone sees %v, want it seen: %t", id, err, one.seen)
+		}
+	}
+}
+
 // What was answered under a key is answered again to the same user only in what they may
 // see it by now.
 func TestAKeyTellsNothingOfSitesThatAreClosedSince(t *testing.T) {

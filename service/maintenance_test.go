@@ -367,3 +367,32 @@ func TestMaintenanceFarAhead(t *testing.T) {
 		}
 	})
 }
+
+// A workflow that is held while maintenance leaves its tasks no place shows what they lack, until it has that again.
+func TestHeldWorkflowsShowWhatTheyLack(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		w.pass(6)
+		f := oneTask("w")
+		f.Deadline, f.Hold = w.now().Add(1001), 900
+		f.Tasks[0].Few, f.Tasks[0].Most, f.Tasks[0].Work = 3, 3, berth.Work{}
+		if a, err := w.host.SubmitWorkflow(t.Context(), ann, f); err != nil || a.Workflow.State != service.FlowHeld || a.Workflow.Tasks[0].Missing != 0 {
+			t.Fatalf("%+v, %v", a.Workflow, err)
+		}
+		missing := func(want berth.Count) {
+			t.Helper()
+			if v, err := w.host.Workflow(t.Context(), ann.By, "w"); err != nil || v.State != service.FlowHeld || v.Tasks[0].Missing != want {
+				t.Errorf("it is %s and lacks %d PEs, %v; want it held, without %d", v.State, v.Tasks[0].Missing, err, want)
+			}
+		}
+		m := service.Maintenance{Name: "pumps", Site: "harbour", Times: []berth.Interval{{Start: w.now().Add(100), End: w.now().Add(900)}}}
+		if _, _, err := w.host.AddMaintenance(t.Context(), root, m, false); err != nil {
+			t.Fatal(err)
+		}
+		missing(3)
+		if err := w.host.RemoveMaintenance(t.Context(), root, "pumps", 0); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(2)
+		missing(0)
+	})
+}

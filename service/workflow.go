@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -61,7 +62,9 @@ type FlowTask struct {
 	Ended       berth.Time
 	Start, End  berth.Time
 	NPE         berth.Count
-	Resource    berth.ResourceID
+	// Missing is how many PEs of its live reservation are out of use; 0 in answers, as Expires of its workflow is.
+	Missing  berth.Count
+	Resource berth.ResourceID
 	// Output is the file of its output if its name is a pattern, as its site expands that; empty until
 	// the site has said so.
 	Output string
@@ -229,6 +232,12 @@ func (c *Core) newFlow(now berth.Time, x *change.Change, number uint64) *FlowNew
 	news := &FlowNews{}
 	if x.Kind == change.WorkflowRefused {
 		f.outcome = refusedFlow
+		for i := range f.tasks { // what was refused may be to try again what has not succeeded, which can be asked for again
+			if k := &f.w.Tasks[i]; (k.Done || k.Tries > 0) && earlier != nil && i < len(earlier.tasks) && earlier.w.Tasks[i].ID == k.ID {
+				f.tasks[i] = earlier.tasks[i]
+				f.tasks[i].ended = cmp.Or(f.tasks[i].ended, earlier.end) // at the latest
+			}
+		}
 		c.forgetFlows(f)
 	} else {
 		c.flows.live++
@@ -349,22 +358,24 @@ func (f *flowCard) stateOf(cards func(task int) *card) FlowState {
 	default:
 		return FlowFailed
 	}
-	state := FlowPromised
+	began, sure := false, false // it is confirmed as a whole, so the first live task tells whether it is
 	for i := range f.tasks {
 		t := &f.tasks[i]
-		if t.outcome != "" && !f.w.Tasks[i].Done || t.tries > f.w.Tasks[i].Tries+1 {
+		began = began || t.outcome != "" && !f.w.Tasks[i].Done || t.tries > f.w.Tasks[i].Tries+1
+		if k := cards(i); k != nil && k.promise != nil && k.end == "" {
+			if k.promise.State == berth.Held {
+				return FlowHeld // also where one of its tasks was given back
+			}
+			began, sure = began || k.promise.State == berth.Active, true
+		}
+		if began && sure {
 			return FlowRunning
 		}
-		if k := cards(i); k != nil && k.promise != nil && k.end == "" {
-			switch k.promise.State {
-			case berth.Active:
-				return FlowRunning
-			case berth.Held:
-				state = FlowHeld
-			}
-		}
 	}
-	return state
+	if began {
+		return FlowRunning
+	}
+	return FlowPromised
 }
 
 // view shows a workflow to clients.
@@ -397,12 +408,10 @@ func (f *flowCard) viewOf(cards func(task int) *card) Workflow {
 		if v.State == FlowHeld && w.State == Held && (v.Expires == 0 || k.promise.Expires < v.Expires) {
 			v.Expires = k.promise.Expires // the first task that is not confirmed in time takes all others with it
 		}
-		if k.end != "" { // it has not held its PEs to the end of the promise, or not at all
-			over := t.ended
-			if t.outcome == "" {
-				over = f.end
-			}
-			w.End = min(a.End, max(over, a.Start))
+		if k.end == "" {
+			w.Missing = k.promise.Missing
+		} else { // it has not held its PEs to the end of the promise, or not at all
+			w.End = min(a.End, max(cmp.Or(t.ended, f.end), a.Start))
 		}
 	}
 	return v
@@ -416,12 +425,13 @@ func (f *flowCard) seenBy(by Principal, cards cardsByID) bool {
 	if by.Sites.All() {
 		return true
 	}
+	hidden := func(site string) bool { return site != "" && !by.Sites.Has(site) }
 	for i := range f.tasks {
-		if k := cards(f.tasks[i].reservation); k != nil && !k.seenBy(by) {
+		if k := cards(f.tasks[i].reservation); k != nil && !k.seenBy(by) || hidden(f.w.Tasks[i].Site) {
 			return false
 		}
 	}
-	return f.w.Site == "" || by.Sites.Has(f.w.Site)
+	return !hidden(f.w.Site) && (f.refusal == nil || !hidden(f.refusal.Resource.Site))
 }
 
 // FlowFilter chooses workflows. Empty fields choose all.

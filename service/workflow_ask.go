@@ -249,7 +249,7 @@ func (h *Host) RetryWorkflow(ctx context.Context, ask Ask, id string, deadline b
 		if f, err := h.mayFlow(&Ask{By: ask.By}, id); err == nil {
 			w := f.w.Clone()
 			for i := range w.Tasks {
-				w.Tasks[i].Done = f.tasks[i].outcome == berth.Succeeded // nothing more is asked for it
+				w.Tasks[i].Done = w.Tasks[i].Done || f.tasks[i].outcome == berth.Succeeded // nothing more is asked for it
 			}
 			answer(*w, nil)
 			return
@@ -305,7 +305,8 @@ func (h *Host) retryFlow(ctx context.Context, ask Ask, id string, deadline berth
 			w.Deadline = berth.Forever
 		}
 		for i := range w.Tasks {
-			w.Tasks[i].Tries, w.Tasks[i].Done = f.tasks[i].tries, f.tasks[i].outcome == berth.Succeeded
+			t := &w.Tasks[i] // what was refused last to be tried again says it too
+			t.Tries, t.Done = max(t.Tries, f.tasks[i].tries), t.Done || f.tasks[i].outcome == berth.Succeeded
 			if w.Tasks[i].Done && len(w.Routes) > 0 {
 				w.Tasks[i].Site = h.core.siteOfTask(f, i) // where its files are
 			}

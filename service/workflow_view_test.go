@@ -59,6 +59,38 @@ func TestVersionsOfWorkflowsGrowWithWhatTheyShow(t *testing.T) {
 	}
 }
 
+// A held workflow is held until it is confirmed, whatever its owner has given back of it.
+func TestAHeldWorkflowIsHeldWithoutATaskThatWasGivenBack(t *testing.T) {
+	dir, c := t.TempDir(), &clock{}
+	c.seconds.Store(1000)
+	h := start(t, dir, onePool(4), c)
+	w := twoTasks("w")
+	w.Hold = 60
+	if _, err := h.SubmitWorkflow(t.Context(), ann, w); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Release(t.Context(), ann, "w.2"); err != nil {
+		t.Fatal(err)
+	}
+	seen := func() service.Workflow {
+		t.Helper()
+		v, err := h.Workflow(t.Context(), ann.By, "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if v := seen(); v.State != service.FlowHeld || v.Expires != 1060 {
+		t.Errorf("it is %s, until %d; want it held until 1060", v.State, v.Expires)
+	}
+	if _, err := h.ConfirmWorkflow(t.Context(), ann, "w"); err != nil {
+		t.Fatal(err)
+	}
+	if v := seen(); v.State != service.FlowRunning {
+		t.Errorf("it is %s when it is confirmed; want it running", v.State)
+	}
+}
+
 // What was given back before its time, or was never used, is no part of what a workflow took.
 func TestTasksOfACancelledWorkflowEndWithIt(t *testing.T) {
 	dir, c := t.TempDir(), &clock{}
@@ -124,5 +156,47 @@ func TestRetryLeavesWhatSucceededAsItWas(t *testing.T) {
 	h = start(t, dir, onePool(4), c)
 	if after := seen(); !reflect.DeepEqual(after, before) {
 		t.Errorf("it was %+v, and is after a restart %+v", before, after)
+	}
+}
+
+// What was refused to be tried again can be asked for again, also after a restart: it is known what has
+// succeeded, and how often the rest was tried.
+func TestARefusedRetryCanBeAskedForAgain(t *testing.T) {
+	dir, c := t.TempDir(), &clock{}
+	c.seconds.Store(1000)
+	h, store := startOn(t, dir, onePool(4), c)
+	if _, err := h.SubmitWorkflow(t.Context(), ann, twoTasks("w")); err != nil {
+		t.Fatal(err)
+	}
+	c.seconds.Store(1120)
+	if _, err := h.CancelWorkflow(t.Context(), ann, "w"); err != nil {
+		t.Fatal(err)
+	}
+	seen := func() service.Workflow {
+		t.Helper()
+		v, err := h.Workflow(t.Context(), ann.By, "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	before := seen()
+	before.Tasks[1].Ended = 1120 // that of the workflow
+	if a, err := h.RetryWorkflow(t.Context(), ann, "w", 1130); err != nil || a.Workflow.State != service.FlowRefused {
+		t.Fatalf("by a deadline too tight it is %s, %v", a.Workflow.State, err)
+	}
+	if after := seen(); after.State != service.FlowRefused || !reflect.DeepEqual(after.Tasks, before.Tasks) {
+		t.Errorf("its tasks were %+v, and are after what was refused %+v", before.Tasks, after.Tasks)
+	}
+	if err := errors.Join(h.Close(), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	h = start(t, dir, onePool(4), c)
+	a, err := h.RetryWorkflow(t.Context(), ann, "w", berth.Forever)
+	if err != nil || a.Workflow.State != service.FlowPromised {
+		t.Fatalf("asked for again it is %s, %v", a.Workflow.State, err)
+	}
+	if first, second := a.Workflow.Tasks[0], a.Workflow.Tasks[1]; first.Outcome != berth.Succeeded || second.Tries != 2 || second.Reservation != "w.2-2" {
+		t.Errorf("its tasks are %+v and %+v; want the first done, and a second try of the other", first, second)
 	}
 }

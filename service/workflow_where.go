@@ -106,6 +106,14 @@ func (h *Host) withinRunners(w *berth.Workflow, unable map[string]string) error 
 		}
 		return berth.Errorf(berth.Conflict, "site", "no site that it may use runs tasks by itself%s; leave the commands out, and hand the tasks in to their reservations with berth submit --reservation", why)
 	}
+	for i := range w.Tasks {
+		t := &w.Tasks[i]
+		known := func(s berth.Site) bool { return s.Name == t.Site }
+		if t.Done || slices.Contains(names, t.Site) || len(w.Sites) > 0 && !slices.Contains(w.Sites, t.Site) || !slices.ContainsFunc(h.core.config.Sites, known) {
+			continue // at no site of its own, or at one that is refused like that of a request
+		}
+		return berth.Errorf(berth.Conflict, "site", "task %q: site %s runs no tasks of workflows by itself, and a workflow with commands is at sites that do (%s); leave out the commands of all tasks, and hand them in to their reservations with berth submit --reservation", t.ID, t.Site, strings.Join(names, ", "))
+	}
 	w.Sites = names
 	return nil
 }

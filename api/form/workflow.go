@@ -107,6 +107,7 @@ type WorkflowStep struct {
 	Account     string      `json:"account,omitempty"` // its own
 	QOS         string      `json:"qos,omitempty"`
 	NPE         berth.Count `json:"npe,omitempty"`
+	Missing     berth.Count `json:"missing,omitempty"` // PEs promised that are out of use
 	Start       Time        `json:"start,omitzero"`
 	End         Time        `json:"end,omitzero"`
 	// PlannedStart and PlannedEnd are those of the first plan.

@@ -230,6 +230,18 @@ func prolongation(s *form.Series, now time.Time) string {
 	if s.Again != 0 {
 		text += "; what could not be promised is asked for again " + shortTime(s.Again, now)
 	}
+	var left []string
+	for _, number := range s.Skipped {
+		if number > s.Count { // those before are listed
+			left = append(left, strconv.Itoa(number))
+		}
+	}
+	switch {
+	case len(left) == 1:
+		text += "; number " + left[0] + " will be left out"
+	case len(left) > 1:
+		text += "; numbers " + strings.Join(left, ", ") + " will be left out"
+	}
 	if !s.Open {
 		text += "; nothing more is asked for"
 	}

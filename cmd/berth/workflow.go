@@ -46,10 +46,10 @@ func (a *app) workflowSubmitCommand() *cobra.Command {
 (- is stdin). The answer is a plan that is promised as a whole, or a reasoned no
 with the tightest deadline that was found and what later ones cost (exit code 3).
 
-Tasks with a command or a script run when their reservations begin; others run what
-is handed in there with berth submit --reservation. Their output goes to files in
-the folder that they run in, this one unless the file says otherwise: berth workflow
-show names them.`,
+Tasks with a command or a script run when their reservations begin. Their output goes
+to files in the folder that they run in, this one unless the file says otherwise: berth
+workflow show names them. Where no task has any, what runs in a reservation is handed in
+there with berth submit --reservation.`,
 		Example: `  berth workflow submit mosaic.yaml --deadline "tomorrow 8:00"
   berth workflow submit mosaic.yaml --deadline now+2h --hold 10m`,
 		Args: wantFile,
@@ -76,7 +76,7 @@ show names them.`,
 					return err
 				}
 			}
-			return a.workflowAnswered(r, &answer)
+			return a.workflowAnswered(r, &answer, submitAgain)
 		},
 	}
 	q.Repair = "both"
@@ -101,9 +101,9 @@ func wantFile(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// workflowAnswered shows the answer to a workflow. A refusal, and a workflow that did not
-// succeed, is an error of its own exit code.
-func (a *app) workflowAnswered(r *remote, answer *form.WorkflowAnswer) error {
+// workflowAnswered shows the answer to a workflow; again says how what is offered instead is
+// asked for. A refusal, and a workflow that did not succeed, is an error of its own exit code.
+func (a *app) workflowAnswered(r *remote, answer *form.WorkflowAnswer, again string) error {
 	w := &answer.Workflow
 	if answer.Decision != "refused" {
 		if err := a.showWorkflow(r, w, answer); err != nil {
@@ -125,7 +125,7 @@ func (a *app) workflowAnswered(r *remote, answer *form.WorkflowAnswer) error {
 		why = fmt.Sprintf("refused: %s: %s", w.Refusal.Reason, w.Refusal.Detail)
 	}
 	a.say("%s", why)
-	if err := a.showOffers(r, answer.Offers); err != nil {
+	if err := a.showOffers(r, answer.Offers, again); err != nil {
 		return err
 	}
 	return &exitError{exitRefused}
@@ -140,8 +140,11 @@ func workflowFailed(w *form.Workflow) error {
 	return nil
 }
 
-// showOffers shows what deadlines cost.
-func (a *app) showOffers(r *remote, offers []form.WorkflowOffer) error {
+// submitAgain says how a workflow is submitted by a deadline that is offered.
+const submitAgain = "Each can be held: berth workflow submit the file with such a --deadline and --algorithm, and with --hold 10m."
+
+// showOffers shows what deadlines cost, and says how one is asked for.
+func (a *app) showOffers(r *remote, offers []form.WorkflowOffer, again string) error {
 	switch {
 	case r.format == "json":
 		return printForm(a.stdout, form.WorkflowOffers{Offers: offers})
@@ -165,7 +168,7 @@ func (a *app) showOffers(r *remote, offers []form.WorkflowOffer) error {
 	if err := a.show(out.Render() + "\n"); err != nil {
 		return err
 	}
-	a.say("Each can be held: berth workflow submit the file with such a --deadline and --algorithm, and with --hold 10m.")
+	a.say("%s", again)
 	return nil
 }
 
@@ -198,7 +201,7 @@ func (a *app) workflowOffersCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.showOffers(r, offers); err != nil {
+			if err := a.showOffers(r, offers, submitAgain); err != nil {
 				return err
 			}
 			if len(offers) == 0 {
@@ -361,6 +364,9 @@ func (a *app) showWorkflow(r *remote, w *form.Workflow, whole any) error {
 		if t.Tries > 1 {
 			state += fmt.Sprintf(" (try %d)", t.Tries)
 		}
+		if t.Missing > 0 {
+			state += fmt.Sprintf(", degraded: lacks %d PEs", t.Missing)
+		}
 		if t.PlannedEnd != t.End {
 			planned = localTime(t.PlannedEnd)
 		}
@@ -490,14 +496,16 @@ func (a *app) tellWorkflow(of *form.Workflow, e *form.Event) {
 		if w.Late {
 			late = ", after its deadline " + localTime(w.Deadline) + ": cancel it, or let it end late"
 		}
-		moved := "other tasks stay where they are"
-		if w.Moved > 0 {
-			moved = "1 task is moved"
+		moved := ", so other tasks stay where they are"
+		switch {
+		case w.Moved > 1:
+			moved = fmt.Sprintf(", so %d tasks are moved", w.Moved)
+		case w.Moved > 0:
+			moved = ", so 1 task is moved"
+		case w.Cause == "displaced":
+			moved = "" // what moved with it, moved as it was displaced
 		}
-		if w.Moved > 1 {
-			moved = fmt.Sprintf("%d tasks are moved", w.Moved)
-		}
-		a.say("%s  %s, so %s; the workflow ends %s%s", at, causeOf(w.Cause), moved, localTime(w.End), late)
+		a.say("%s  %s%s; the workflow ends %s%s", at, causeOf(w.Cause), moved, localTime(w.End), late)
 	default:
 		a.say("%s  workflow %s: %s%s", at, w.ID, w.State, because(w.Why))
 	}
@@ -611,7 +619,7 @@ func (a *app) workflowRetryCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.workflowAnswered(r, &answer)
+			return a.workflowAnswered(r, &answer, fmt.Sprintf("Each can be asked for: berth workflow retry%s %s with such a --deadline.", r.again(), args[0]))
 		},
 	}
 	f := cmd.Flags()

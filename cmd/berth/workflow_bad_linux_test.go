@@ -23,7 +23,7 @@ func TestBadWorkflowsAreTold(t *testing.T) {
 	dir := t.TempDir()
 	k := &killed{t: t, address: freeAddress(t), data: filepath.Join(dir, "data"), config: filepath.Join(dir, "sites.yaml")}
 	k.a = &asker{url: "http://" + k.address, rng: rand.New(rand.NewPCG(18, 6)), tokens: map[string]string{}, pairs: map[string]int{}}
-	if err := os.WriteFile(k.config, []byte("sites:\n  - {name: here, adapter: {kind: local, cores: 4, node: n1}}\n"), 0o600); err != nil {
+	if err := os.WriteFile(k.config, []byte("sites:\n  - {name: here, adapter: {kind: local, cores: 4, node: n1}}\n  - {name: far, pes: 2}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	k.start()
@@ -76,6 +76,10 @@ func TestBadWorkflowsAreTold(t *testing.T) {
 		"two writers": {
 			body: `{"tasks":[{"id":"a","seconds":1,"command":["x"],"dir":"/","outputs":["f"]},{"id":"b","seconds":1,"command":["x"],"dir":"/","outputs":["f"]}]}`,
 			who:  "operator", status: http.StatusUnprocessableEntity, says: `\"f\"`,
+		},
+		"a site that runs nothing": {
+			body: `{"tasks":[{"id":"a","seconds":1,"command":["x"],"dir":"/","site":"here"},{"id":"b","seconds":1,"command":["x"],"dir":"/","site":"far"}]}`,
+			who:  "operator", status: http.StatusConflict, says: `task \"b\": site far runs no tasks of workflows by itself, and a workflow with commands is at sites that do (here)`,
 		},
 		"more PEs than any site":    {body: `{"tasks":[{"id":"a","seconds":1,"few":5}]}`, status: http.StatusCreated, says: `"reason":"too_large"`},
 		"no such planner":           {body: `{"algorithm":"bd-cpra","tasks":[` + task + `]}`, status: http.StatusUnprocessableEntity, says: `bd-cpar`},

@@ -205,7 +205,8 @@ func (f *File) Reads() [][]int64 {
 // Runnable returns what stands in the way of running the workflow, or nil: too
 // many tasks, a task without a command, a command that
 // no system can start, a file that two tasks write, an input that a task behind
-// writes. A file in YAML has been read only if it has none of these.
+// writes. Of a file in YAML that has been read it is
+// that no task has a command, if anything.
 func (f *File) Runnable() error {
 	c := &complaints{name: f.Source}
 	if len(f.Tasks) > MaxTasks {

@@ -120,7 +120,7 @@ var bad = []struct {
 		`w.yaml:2:10: "a\nb": holds a line break or another control character`, `w.yaml:3:10: "": empty, or with blanks around it`, `w.yaml:4:10: "7": a number; want a name, in quotes`,
 	}},
 	{"what to run", "tasks:\n- {name: a, time: 1s}\n- {name: b, time: 1s, command: [x], script: \"#!/bin/sh\"}\n- {name: c, time: 1s, command: sort x}\n- {name: d, time: 1s, script: echo}\n- {name: e, time: 1s, command: []}\n- {name: f, time: 1s, command: [\"\"]}\n", []string{
-		`w.yaml:2:3: task "a" has neither command nor script`, `w.yaml:3:3: task "b" has a command and a script`,
+		`w.yaml:2:3: task "a" has neither command nor script, and other tasks have one`, `w.yaml:3:3: task "b" has a command and a script`,
 		`w.yaml:4:32: "sort x": a text; want a list of program and arguments`, `w.yaml:5:31: "echo": want a first line such as #!/bin/sh`,
 		"w.yaml:6:32: 0 words", `w.yaml:7:33: "": the program has no name`,
 	}},
@@ -227,6 +227,20 @@ func TestLargeFiles(t *testing.T) {
 	}
 	if _, err := read(lines(100_000)); err == nil || !strings.Contains(err.Error(), "at most 4194304 bytes and 10000 tasks") {
 		t.Errorf("%v, want both limits", err)
+	}
+}
+
+// What runs in the reservations of a file without any command is handed in there.
+func TestNoTaskHasACommand(t *testing.T) {
+	f, err := read("defaults: {time: 1m}\ntasks:\n- {name: a, outputs: [x]}\n- {name: b, inputs: [x]}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Tasks[0].Runs() || f.Tasks[1].Runs() || len(f.Flow.Parents(1)) != 1 {
+		t.Errorf("%+v, want two tasks that run nothing, b behind a", f.Tasks)
+	}
+	if got := mistakes(t, "none", f.Runnable()); len(got) != 2 || !strings.Contains(got[0].Msg, `w.yaml:3: task "a" has none`) {
+		t.Errorf("%v, want that neither runs", got)
 	}
 }
 
@@ -370,7 +384,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%d tasks, %d in the workflow", len(file.Tasks), file.Flow.Len())
 		}
 		if file.Form == flowfile.YAML {
-			if err := file.Runnable(); err != nil {
+			if err := file.Runnable(); err != nil && slices.ContainsFunc(file.Tasks, func(t flowfile.Task) bool { return t.Runs() }) {
 				t.Fatalf("read, but not runnable: %v", err)
 			}
 			file.Writers()

@@ -30,6 +30,7 @@ type reader struct {
 	defaults *yamltree.Value
 	drafts   []*draft
 	byName   map[string]*draft
+	runs     bool // one of the tasks at least has something to run
 }
 
 // draft is a task while its file is read.
@@ -117,6 +118,9 @@ func (r *reader) document(v *yamltree.Value) {
 		r.fail(at, "tasks", "%d tasks; at most %d can be promised and run", len(tasks.Items), MaxTasks)
 		return
 	}
+	r.runs = slices.ContainsFunc(tasks.Items, func(item *yamltree.Value) bool {
+		return slices.ContainsFunc(item.Members, func(m yamltree.Member) bool { return m.Key == "command" || m.Key == "script" })
+	})
 	for i, item := range tasks.Items {
 		r.task(item, i)
 	}
@@ -221,8 +225,8 @@ func (r *reader) settings(d *draft, path string) []key {
 // whole finds what no single key of a task can see.
 func (r *reader) whole(d *draft, path string) {
 	switch {
-	case !d.commanded && !d.scripted:
-		r.fail(d.at, path+".command", "task %q has neither command nor script; want one of them", d.name)
+	case !d.commanded && !d.scripted && r.runs:
+		r.fail(d.at, path+".command", "task %q has neither command nor script, and other tasks have one; want one of them, or none in the file", d.name)
 	case d.commanded && d.scripted:
 		r.fail(d.at, path+".script", "task %q has a command and a script; want one of them", d.name)
 	}

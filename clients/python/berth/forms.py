@@ -516,6 +516,7 @@ class WorkflowStep:
     output: str = ""
     account: str = ""
     qos: str = ""
+    missing: int = 0
 
 
 @dataclass

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/engine/change"
 )
 
@@ -317,8 +318,30 @@ func (s *State) sound(r *berth.Reservation) error {
 		switch {
 		case !a.Start.Valid() || !a.End.Valid() || a.Start >= a.End || a.NPE < 0 || a.NPE > c.Size(),
 			named && a.PEs.Count() != a.NPE, !named && !a.PEs.Empty(), !a.PEs.Empty() && a.PEs.Max() >= berth.PE(c.Size()):
-			return fmt.Errorf("reservation %q has %d PEs of %s/%s (%v) from %s to %s", r.Request.ID, a.NPE, a.Resource.Site, a.Resource.Name, a.PEs, a.Start.RFC3339(), a.End.RFC3339())
+			return fmt.Errorf("reservation %q has %s from %s to %s%s", r.Request.ID, held(a), a.Start.RFC3339(), a.End.RFC3339(), whyNot(a, c))
 		}
 	}
 	return nil
+}
+
+// held says what a reservation has of a pool.
+func held(a *berth.Allotment) string {
+	text := fmt.Sprintf("%d PEs of %s/%s", a.NPE, a.Resource.Site, a.Resource.Name)
+	if !a.PEs.Empty() {
+		text += fmt.Sprintf(" (%v)", a.PEs)
+	}
+	return text
+}
+
+// whyNot says what of a pool as it is configured keeps it from having an allotment; nothing if it is not the pool.
+func whyNot(a *berth.Allotment, c calendar.Calendar) string {
+	switch {
+	case a.NPE > c.Size() || !a.PEs.Empty() && a.PEs.Max() >= berth.PE(c.Size()):
+		return fmt.Sprintf(", and the configuration has %d PEs there", c.Size())
+	case a.PEs.Empty() && c.Binding() == berth.Early:
+		return ", and the configuration binds early there, so that it would have to have PEs by their numbers"
+	case !a.PEs.Empty() && c.Binding() == berth.Late:
+		return ", and the configuration binds late there, so that it would have no PEs by their numbers before its start"
+	}
+	return ""
 }
