@@ -43,6 +43,13 @@ const daggenPrefix = "daggen:"
 // DrawnWorkflows reports whether workflows are drawn, and not of a file.
 func DrawnWorkflows(from string) bool { return strings.HasPrefix(from, daggenPrefix) }
 
+// Draws reports whether anything about the workflows depends on the seed: they
+// themselves, how long their tasks take, or which tries fail.
+func (w *Workflows) Draws() bool {
+	miss, err := ParseMiss(w.Miss)
+	return w.From != "" && (DrawnWorkflows(w.From) || w.Fail > 0 || err == nil && !miss.None())
+}
+
 // Repairs names the repairs of workflows.
 func Repairs() []string {
 	var names []string

@@ -323,7 +323,10 @@ func (r *flowRun) over(t *liveTask, now berth.Time) {
 	if r.driver.recorder.pools {
 		line.Pool = t.resource.Name
 	}
-	line.Ready, line.Start, line.End, line.Deadline = min(line.Ready, start), &start, &end, max(result.Workflow.Deadline, end)
+	line.Ready, line.Start, line.End, line.Deadline = min(line.Ready, start), &start, &end, end
+	if due := result.Workflow.Deadline; due < berth.Forever {
+		line.Deadline = max(due, end)
+	}
 	if now < end {
 		line.ActualEnd = &now
 	}

@@ -90,6 +90,20 @@ func TestWorkflowsBesideOutagesAndPromises(t *testing.T) {
 	}
 }
 
+// The tasks of a workflow without a deadline are due when they end: no line has a time
+// that schedule files do not know.
+func TestTasksOfAWorkflowWithoutDeadline(t *testing.T) {
+	r := play(t, 4, sim.Workload{Flows: []sim.Flow{{Workflow: diamond("w", 10, berth.Forever, berth.RepairBoth)}}})
+	if len(r.Tasks) != 4 || !r.Flows[0].Kept() {
+		t.Fatalf("%+v, %+v", told(r), r.Tasks)
+	}
+	for _, line := range r.Tasks {
+		if line.Deadline != *line.End {
+			t.Errorf("%s ends at %d and is due by %d", line.ID, *line.End, line.Deadline)
+		}
+	}
+}
+
 func TestWorkflowsAreRefusedWithTheirReason(t *testing.T) {
 	r := play(t, 4, sim.Workload{Flows: []sim.Flow{{Workflow: diamond("w", 10, 400, berth.RepairBoth)}, {Workflow: diamond("x", 20, 900, berth.RepairBoth)}}})
 	if f := r.Flows[0]; f.Promised || f.Refusal == nil || f.Refusal.Reason != berth.DeadlineMissed || f.Kept() {

@@ -452,6 +452,22 @@ func TestGood(t *testing.T) {
 	}
 }
 
+// Editors of some systems put a byte order mark before the text and end lines in two
+// characters.
+func TestFilesOfOtherEditors(t *testing.T) {
+	want, err := read("sites:\n  - {name: a, pes: 1}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := read("\ufeffsites:\r\n  - {name: a, pes: 1}\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Sites, got.Sites); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestBad(t *testing.T) {
 	schema := compiled(t)
 	for _, c := range bad {

@@ -97,6 +97,9 @@ func (a *app) advise(cmd *cobra.Command, flags *adviseFlags) error {
 	if err := files.apart(); err != nil {
 		return err
 	}
+	if cmd.Flags().Changed("limits") && len(flags.limits) > 0 && len(flags.shares) == 0 {
+		return usagef(cmd, "--limits: needs --shares, the largest of which asks under each limit")
+	}
 	history, title, err := a.adviseHistory(cmd, flags)
 	if err != nil {
 		return err

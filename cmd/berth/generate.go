@@ -54,7 +54,7 @@ Models:
 	f.Var(&whole[berth.Count]{&flags.pes, 1, berth.MaxPEs}, "pes", "size of the machine (default: the model's own)")
 	f.Var(&factor{&flags.umed, true}, "umed", "break point of the sizes, log2 of PEs (default: the model's own)")
 	f.Var(&whole[uint64]{&flags.seed, 0, math.MaxUint64}, "seed", "seed of the draws")
-	f.StringVar(&flags.out, "out", "", "`FILE`.swf to write; - is stdout")
+	f.StringVar(&flags.out, "out", "", "`FILE`.swf to write (.gz compresses); - is stdout")
 	complete(cmd, "model", scenario.Models())
 	return cmd
 }
@@ -83,7 +83,8 @@ func wantOut(cmd *cobra.Command, out, form string) error {
 	return nil
 }
 
-// generated writes a file, whole or not at all; - is stdout.
+// generated writes a file, whole or not at all, compressed if its name ends in .gz; - is
+// stdout.
 func (a *app) generated(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	out, err := a.create("out", path)
 	if err != nil {
@@ -92,7 +93,7 @@ func (a *app) generated(cmd *cobra.Command, path string, write func(io.Writer) e
 	defer out.Drop()
 	ctx, stop := untilInterrupt(cmd.Context())
 	defer stop()
-	err = write(out)
+	err = zipped(out, strings.HasSuffix(path, ".gz"), write)
 	switch {
 	case err != nil:
 		return err

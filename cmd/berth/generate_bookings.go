@@ -53,7 +53,7 @@ What became of the jobs, and the average, are told on stderr.`,
 	f.Var(&whole[int]{&flags.partition, 1, math.MaxInt32}, "partition", "take only the jobs of this partition, column 16 of the log")
 	f.BoolVar(&flags.strict, "strict", false, "stop at the first bad line of the log")
 	f.Var(&whole[uint64]{&flags.seed, 0, math.MaxUint64}, "seed", "seed of the draws")
-	f.StringVar(&flags.out, "out", "", "`FILE`.jsonl to write; - is stdout")
+	f.StringVar(&flags.out, "out", "", "`FILE`.jsonl to write (.gz compresses); - is stdout")
 	complete(cmd, "method", methodNames())
 	_ = cmd.MarkFlagFilename("workload", "swf", "gz") // fails for unknown flags only
 	return cmd

@@ -44,7 +44,7 @@ levels nor the times.`,
 	f.Var(&length{&flags.MaxTime, 0}, "max-time", "longest time of a task on one PE, in seconds or such as 10h")
 	f.Var(&whole[uint64]{&flags.seed, 0, math.MaxUint64}, "seed", "seed of the draws")
 	f.Var(&choice{&flags.version, "version", workload.WfVersions()}, "wfformat", "version of WfFormat to write")
-	f.StringVar(&flags.out, "out", "", "`FILE`.json to write; - is stdout")
+	f.StringVar(&flags.out, "out", "", "`FILE`.json to write (.gz compresses); - is stdout")
 	complete(cmd, "wfformat", workload.WfVersions())
 	return cmd
 }

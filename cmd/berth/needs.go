@@ -39,6 +39,7 @@ func simNeeds(flags *simFlags, machine *scenario.Machine, src *scenario.Scenario
 		file      = src.Origin == scenario.OfRequests
 		batch     = slices.Contains(scenario.Batches(), config.Match)
 		chance    = config.Match == "random" || config.Match == "mga" // draws of its own
+		draws     = chance || flags.Noise > 0 || flags.Failures.PEs > 0 || flags.Workflows.Draws()
 		extends   = config.Overrun == engine.OverrunRunOn || config.Overrun == engine.OverrunDelay
 		preset, _ = engine.PresetNamed(flags.Preset)
 		every     = config.Trigger == engine.TriggerOnPeriod
@@ -51,8 +52,8 @@ func simNeeds(flags *simFlags, machine *scenario.Machine, src *scenario.Scenario
 		{!file, "a log or a model; a file of requests brings its windows, kinds and runs", []string{
 			"arrival-factor", "artime-factor", "deadline-factor", "as", "reserve-share", "waiting-limit",
 		}},
-		{!file || flags.Replications == 1 || flags.Noise > 0 || flags.Failures.PEs > 0, "a log or a model, --noise or --failures; nothing else is drawn for a file of requests", []string{"replications"}},
-		{!file || flags.Noise > 0 || flags.Failures.PEs > 0 || chance, "what is drawn: a log or a model, --noise, --failures, --match random or mga", []string{"seed"}},
+		{!file || flags.Replications == 1 || draws, "a log or a model, --noise, --failures, --workflows, --match random or mga; nothing else is drawn for a file of requests", []string{"replications"}},
+		{!file || draws, "what is drawn: a log or a model, --noise, --failures, --workflows, --match random or mga", []string{"seed"}},
 		{src.Requests, "requests; there are only ordinary jobs", []string{"policy", "artime-factor", "deadline-factor", "choice", "horizon", "immediate", "by-size"}},
 		{src.Jobs, "ordinary jobs; there are none without --as jobs or mixed, or kind job in a file", []string{"waiting-limit", "backfill", "compress", "preempt"}},
 		{src.Jobs || !preset.Jobs, "ordinary jobs with " + flags.Preset + ", which is about nothing else; there are none", []string{"preset"}},

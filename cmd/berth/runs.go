@@ -151,18 +151,20 @@ func (a *app) writeSchedule(path string, lines iter.Seq[*berth.Line]) error {
 		return err
 	}
 	defer out.Drop()
-	if err := encode(out, strings.HasSuffix(path, ".gz"), lines); err != nil {
+	write := func(w io.Writer) error { return workload.WriteSchedule(w, lines) }
+	if err := zipped(out, strings.HasSuffix(path, ".gz"), write); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return out.Keep()
 }
 
-func encode(w io.Writer, compress bool, lines iter.Seq[*berth.Line]) error {
+// zipped writes to w, compressed or not.
+func zipped(w io.Writer, compress bool, write func(io.Writer) error) error {
 	if !compress {
-		return workload.WriteSchedule(w, lines)
+		return write(w)
 	}
 	zip := gzip.NewWriter(w)
-	if err := workload.WriteSchedule(zip, lines); err != nil {
+	if err := write(zip); err != nil {
 		return err
 	}
 	return zip.Close()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/measure"
+	"github.com/berth-hpc/berth/sim"
 )
 
 // queueTable tells of the ordinary jobs.
@@ -168,7 +169,7 @@ func tenths(x *float64) string {
 
 // printCSV writes one row for each run; a mean over nothing is an empty field.
 // What concerns ordinary jobs and kept promises has columns of its own behind
-// the others, where a run has any of it.
+// the others, where a run has any of it, and so have workflows.
 func printCSV(w io.Writer, results []*result) error {
 	out := csv.NewWriter(w)
 	more := slices.ContainsFunc(results, func(r *result) bool { return r.Metrics.Used != nil })
@@ -183,6 +184,12 @@ func printCSV(w io.Writer, results []*result) error {
 			"promises_given", "promises_moved", "promises_broken", "promises_failed", "promises_killed", "promises_mean_offset", "promises_max_offset",
 			"used_pe_seconds", "used_down_pe_seconds", "used_utilization")
 	}
+	flows := slices.ContainsFunc(results, func(r *result) bool { return r.Flows != nil })
+	if flows {
+		header = append(header,
+			"workflows", "workflows_promised", "workflows_succeeded", "workflows_kept", "workflows_kept_rate", "workflows_mean_turnaround",
+			"workflows_cpu_hours", "workflows_planned_cpu_hours", "workflows_replans", "workflows_moved", "workflows_retries", "workflows_lost_tasks")
+	}
 	_ = out.Write(header) // errors stay with the writer until Flush
 	for _, r := range results {
 		m, wall := &r.Metrics, r.Wall.Seconds()
@@ -194,6 +201,9 @@ func printCSV(w io.Writer, results []*result) error {
 		}
 		if more {
 			row = append(row, moreCells(r)...)
+		}
+		if flows {
+			row = append(row, flowCells(r.Flows)...)
 		}
 		_ = out.Write(row)
 	}
@@ -226,6 +236,17 @@ func moreCells(r *result) []string {
 		return append(cells, "", "", "")
 	}
 	return append(cells, strconv.FormatInt(u.PESeconds, 10), strconv.FormatInt(u.DownPESeconds, 10), number(u.Utilization))
+}
+
+// flowCells returns the columns of workflows.
+func flowCells(w *sim.FlowSummary) []string {
+	if w == nil {
+		return make([]string, 12)
+	}
+	return []string{
+		strconv.Itoa(w.Workflows), strconv.Itoa(w.Promised), strconv.Itoa(w.Succeeded), strconv.Itoa(w.Kept), number(w.KeptRate), number(w.MeanTurnaround),
+		number(&w.CPUHours), number(&w.PlannedCPUHours), strconv.Itoa(w.Replans), strconv.Itoa(w.Moved), strconv.Itoa(w.Retries), strconv.Itoa(w.LostTasks),
+	}
 }
 
 func number(x *float64) string {

@@ -91,9 +91,11 @@ const maxDepth = 20
 // maxEntries bounds how many keys and list entries one line may hold.
 const maxEntries = 1000
 
-// Parse returns the only document of a YAML file. Errors are *berth.Error of code
+// Parse returns the only document of a YAML file, which may begin with a byte order mark.
+// Errors are *berth.Error of code
 // Invalid that name file, line and column.
 func (d Document) Parse(text []byte) (*Value, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if at := bytes.IndexFunc(text, isForbidden); at >= 0 || !utf8.Valid(text) {
 		return nil, d.fault(placeOf(text, at), "not printable UTF-8 text")
 	}
