@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -368,7 +369,8 @@ func TestMaintenanceFarAhead(t *testing.T) {
 	})
 }
 
-// A workflow that is held while maintenance leaves its tasks no place shows what they lack, until it has that again.
+// A workflow that is held while maintenance leaves its tasks too little room shows what they lack, until it has that again. What is
+// answered about it under a key does not say so, and is the same when it is asked again.
 func TestHeldWorkflowsShowWhatTheyLack(t *testing.T) {
 	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
 		w.pass(6)
@@ -378,21 +380,31 @@ func TestHeldWorkflowsShowWhatTheyLack(t *testing.T) {
 		if a, err := w.host.SubmitWorkflow(t.Context(), ann, f); err != nil || a.Workflow.State != service.FlowHeld || a.Workflow.Tasks[0].Missing != 0 {
 			t.Fatalf("%+v, %v", a.Workflow, err)
 		}
-		missing := func(want berth.Count) {
+		missing := func(state service.FlowState, want berth.Count) {
 			t.Helper()
-			if v, err := w.host.Workflow(t.Context(), ann.By, "w"); err != nil || v.State != service.FlowHeld || v.Tasks[0].Missing != want {
-				t.Errorf("it is %s and lacks %d PEs, %v; want it held, without %d", v.State, v.Tasks[0].Missing, err, want)
+			if v, err := w.host.Workflow(t.Context(), ann.By, "w"); err != nil || v.State != state || v.Tasks[0].Missing != want {
+				t.Errorf("it is %s and lacks %d PEs, %v; want it %s, without %d", v.State, v.Tasks[0].Missing, err, state, want)
 			}
 		}
-		m := service.Maintenance{Name: "pumps", Site: "harbour", Times: []berth.Interval{{Start: w.now().Add(100), End: w.now().Add(900)}}}
+		m := service.Maintenance{Name: "pumps", Site: "harbour", Nodes: []string{"n1", "n2"}, Times: []berth.Interval{{Start: w.now().Add(100), End: w.now().Add(900)}}}
 		if _, _, err := w.host.AddMaintenance(t.Context(), root, m, false); err != nil {
 			t.Fatal(err)
 		}
-		missing(3)
+		missing(service.FlowHeld, 1)
+		keyed := ann
+		keyed.Key = "confirm"
+		first, err := w.host.ConfirmWorkflow(t.Context(), keyed, "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := w.host.ConfirmWorkflow(t.Context(), keyed, "w"); err != nil || !reflect.DeepEqual(again, first) {
+			t.Errorf("it was answered with %+v, and with %+v again, %v", first.Workflow.Tasks, again.Workflow.Tasks, err)
+		}
+		missing(service.FlowRunning, 1)
 		if err := w.host.RemoveMaintenance(t.Context(), root, "pumps", 0); err != nil {
 			t.Fatal(err)
 		}
 		w.pass(2)
-		missing(0)
+		missing(service.FlowRunning, 0)
 	})
 }

@@ -127,6 +127,9 @@ func (h *Host) flowAnswer(f *flowCard, offers []engine.WorkflowOffer) *FlowAnswe
 func flowAnswer(f *flowCard, cards func(task int) *card, offers []engine.WorkflowOffer) *FlowAnswer {
 	a := &FlowAnswer{Workflow: f.viewOf(cards)}
 	a.Workflow.Expires = 0 // the form of recorded answers has none, and what is answered again is the same
+	for i := range a.Workflow.Tasks {
+		a.Workflow.Tasks[i].Missing = 0 // likewise
+	}
 	tasks := slices.Clone(f.w.Tasks)
 	for i := range tasks {
 		if w := &tasks[i].Work; w.Empty() {
