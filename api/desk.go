@@ -101,8 +101,8 @@ func (c *call) begin() error {
 // lightAnswer is the largest number of reservations, tasks or occurrences that are told without waiting for a turn.
 const lightAnswer = 50
 
-// telling is begin where an answer tells of so many reservations, tasks or occurrences, or of a large body, that
-// writing it takes milliseconds.
+// telling is begin where an answer takes milliseconds to be written: it tells of a number of reservations, tasks or
+// occurrences that is large, or of a large body.
 func (c *call) telling(many int) error {
 	if many <= lightAnswer && len(c.body) <= lightBody {
 		return nil
