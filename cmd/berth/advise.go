@@ -98,7 +98,7 @@ func (a *app) advise(cmd *cobra.Command, flags *adviseFlags) error {
 		return err
 	}
 	if cmd.Flags().Changed("limits") && len(flags.limits) > 0 && len(flags.shares) == 0 {
-		return usagef(cmd, "--limits: needs --shares, the largest of which asks under each limit")
+		return usagef(cmd, "--limits: needs --shares; the largest share is asked for under each limit")
 	}
 	history, title, err := a.adviseHistory(cmd, flags)
 	if err != nil {
