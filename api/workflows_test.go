@@ -99,7 +99,7 @@ func TestMistakenWorkflowsOverHTTP(t *testing.T) {
 	}
 }
 
-// A refusal says that there is no such site, and a task that ended with its workflow does not wait.
+// A refusal says that there is no such site, a task that ended with its workflow does not wait, and one tells how many PEs it lacks.
 func TestWorkflowsThatAreOverOverHTTP(t *testing.T) {
 	w := newWorld(t, api.Options{})
 	made := func(id string, state service.FlowState, no *berth.Refusal, tasks ...service.FlowTask) {
@@ -111,11 +111,14 @@ func TestWorkflowsThatAreOverOverHTTP(t *testing.T) {
 		t.Errorf("%+v", got.Refusal)
 	}
 	made("over", service.FlowExpired, nil,
-		service.FlowTask{Reservation: "over.1", State: service.Expired}, service.FlowTask{Reservation: "over.2", State: service.Active}, service.FlowTask{Reservation: "over.3", State: service.Confirmed})
+		service.FlowTask{Reservation: "over.1", State: service.Expired}, service.FlowTask{Reservation: "over.2", State: service.Active}, service.FlowTask{Reservation: "over.3", State: service.Confirmed, Missing: 2})
 	got := into[form.Workflow](t, w.do("alice", "GET", "/v1/workflows/over", ""), http.StatusOK)
 	for i, want := range []string{"expired", "running", "waiting"} {
 		if got.Tasks[i].State != want {
 			t.Errorf("task %d is %s; want %s", i+1, got.Tasks[i].State, want)
 		}
+	}
+	if got.Tasks[1].Missing != 0 || got.Tasks[2].Missing != 2 {
+		t.Errorf("%d and %d PEs are missing", got.Tasks[1].Missing, got.Tasks[2].Missing)
 	}
 }

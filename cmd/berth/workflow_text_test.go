@@ -59,3 +59,21 @@ func TestNewPlansAreTold(t *testing.T) {
 		}
 	}
 }
+
+// A task whose PEs are out of use is shown with how many it lacks.
+func TestAShownWorkflowSaysWhatItsTasksLack(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"night","state":"promised","tasks":[{"id":"one","state":"waiting","npe":2,"missing":3},{"id":"two","state":"waiting","npe":5}]}`)
+	}))
+	defer service.Close()
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("berth_secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, messages bytes.Buffer
+	code := run([]string{"workflow", "show", "night", "--server", service.URL, "--token-file", token}, strings.NewReader(""), &out, &messages)
+	if code != 0 || strings.Count(out.String(), "degraded: lacks 3 PEs") != 1 || strings.Count(out.String(), "degraded") != 1 {
+		t.Errorf("exit code %d, %s %s", code, out.String(), messages.String())
+	}
+}
