@@ -141,8 +141,8 @@ func TestOthersAskForTheSitesOfAUser(t *testing.T) {
 	}
 }
 
-// A workflow that was refused has no reservations to say where it is: a task that names a site, and the site
-// of the refusal, keep it from operators who may not see that site.
+// A workflow that was refused has no reservations to say where it is: a task that names a site keeps it from operators who may
+// not see that site.
 func TestRefusedWorkflowsOfOtherSitesAreNotSeen(t *testing.T) {
 	c := &clock{}
 	c.seconds.Store(1000)

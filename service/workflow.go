@@ -431,7 +431,7 @@ func (f *flowCard) seenBy(by Principal, cards cardsByID) bool {
 			return false
 		}
 	}
-	return !hidden(f.w.Site) && (f.refusal == nil || !hidden(f.refusal.Resource.Site))
+	return !hidden(f.w.Site)
 }
 
 // FlowFilter chooses workflows. Empty fields choose all.
