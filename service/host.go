@@ -93,7 +93,6 @@ type Host struct {
 	durable   barrier
 	handed    atomic.Uint64 // the last record that was handed to the writer
 	offers    offers
-	loads     loads // of the loop
 	hearers   hearers
 	occupancy occupancy
 	drawings  drawings

@@ -16,7 +16,8 @@ import (
 // Planning a large workflow takes seconds. It is done beside the loop, on the other core that
 // follows the durable records (see snapshots), so that no one else waits for it; the loop then
 // only looks whether the plan still holds. Those who have workflows planned are served in turn,
-// one workflow at a time, and those of many tasks on one processor: others keep one.
+// one workflow at a time, each on what came of the one before, and a processor is left for others where there are
+// several.
 
 // What is small enough is planned in the loop: a number of tasks times pools, among no more than so
 // than a number of live reservations, take some ten milliseconds with their offers, which is within a slice; and those
@@ -26,7 +27,7 @@ const (
 	plannedAmong  = 20_000
 )
 
-// plannedByTwo is how many tasks are planned on two processors at most, which takes a tenth of a second.
+// plannedByTwo is how many tasks are planned on two processors at most, where there are more than two: it takes a tenth of a second.
 const plannedByTwo = 2000
 
 const (

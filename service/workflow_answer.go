@@ -166,8 +166,10 @@ func (p Principal) seesFlow(w *Workflow) bool {
 	if p.Sites.All() {
 		return true
 	}
-	return (w.Workflow.Site == "" || p.Sites.Has(w.Workflow.Site)) &&
-		!slices.ContainsFunc(w.Tasks, func(t FlowTask) bool { return t.Resource.Site != "" && !p.Sites.Has(t.Resource.Site) })
+	hidden := func(site string) bool { return site != "" && !p.Sites.Has(site) }
+	return !hidden(w.Workflow.Site) &&
+		!slices.ContainsFunc(w.Workflow.Tasks, func(t berth.WorkflowTask) bool { return hidden(t.Site) }) &&
+		!slices.ContainsFunc(w.Tasks, func(t FlowTask) bool { return hidden(t.Resource.Site) })
 }
 
 func noFlow(id string) error { return berth.Errorf(berth.NotFound, "id", "no workflow %q", id) }

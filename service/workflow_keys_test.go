@@ -160,6 +160,13 @@ func TestAKeyAboutAWorkflowTellsNothingOfClosedSites(t *testing.T) {
 			t.Errorf("a token of west alone gets %+v", got)
 		}
 	}
+	named := chain("named", 1100) // refused, so that only its tasks say where it would be
+	named.Tasks[0].Site = "east"
+	if a, err := h.SubmitWorkflow(t.Context(), under("n", ""), named); err != nil || a.Workflow.State != service.FlowRefused {
+		t.Fatalf("%s %v", a.Workflow.State, err)
+	}
+	_, err = h.RecallWorkflow(t.Context(), under("n", narrow))
+	wantCode(t, err, berth.NotFound)
 	viewer := under("k", "")
 	viewer.By.Role = service.Viewer
 	_, err = h.SubmitWorkflow(t.Context(), viewer, chain("w", 9000))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -116,10 +117,9 @@ func TestTasksOfACancelledWorkflowEndWithIt(t *testing.T) {
 	}
 }
 
-// What has succeeded stays what it was when the rest of its workflow is tried again, also after a
-// restart, and what is over cannot be confirmed.
-func TestRetryLeavesWhatSucceededAsItWas(t *testing.T) {
-	dir, c := t.TempDir(), &clock{}
+// halfDone is a service with workflow w of two tasks, of which the first has succeeded and the second was cancelled at 1120.
+func halfDone(t *testing.T, dir string, c *clock) (*service.Host, *sqlite.Store) {
+	t.Helper()
 	c.seconds.Store(1000)
 	h, store := startOn(t, dir, onePool(4), c)
 	if _, err := h.SubmitWorkflow(t.Context(), ann, twoTasks("w")); err != nil {
@@ -129,6 +129,14 @@ func TestRetryLeavesWhatSucceededAsItWas(t *testing.T) {
 	if _, err := h.CancelWorkflow(t.Context(), ann, "w"); err != nil {
 		t.Fatal(err)
 	}
+	return h, store
+}
+
+// What has succeeded stays what it was when the rest of its workflow is tried again, also after a
+// restart, and what is over cannot be confirmed.
+func TestRetryLeavesWhatSucceededAsItWas(t *testing.T) {
+	dir, c := t.TempDir(), &clock{}
+	h, store := halfDone(t, dir, c)
 	seen := func() service.FlowTask {
 		t.Helper()
 		v, err := h.Workflow(t.Context(), ann.By, "w")
@@ -163,15 +171,7 @@ func TestRetryLeavesWhatSucceededAsItWas(t *testing.T) {
 // succeeded, and how often the rest was tried.
 func TestARefusedRetryCanBeAskedForAgain(t *testing.T) {
 	dir, c := t.TempDir(), &clock{}
-	c.seconds.Store(1000)
-	h, store := startOn(t, dir, onePool(4), c)
-	if _, err := h.SubmitWorkflow(t.Context(), ann, twoTasks("w")); err != nil {
-		t.Fatal(err)
-	}
-	c.seconds.Store(1120)
-	if _, err := h.CancelWorkflow(t.Context(), ann, "w"); err != nil {
-		t.Fatal(err)
-	}
+	h, store := halfDone(t, dir, c)
 	seen := func() service.Workflow {
 		t.Helper()
 		v, err := h.Workflow(t.Context(), ann.By, "w")

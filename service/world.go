@@ -16,7 +16,7 @@ func (h *Host) Sites(ctx context.Context, by Principal) ([]SiteView, error) {
 		return nil, berth.Errorf(berth.Denied, "role", "%q is no role; want viewer, user or operator", by.Role)
 	}
 	return call(ctx, h, by.User, func(answer func([]SiteView, error)) {
-		loads := h.loadsNow()
+		loads := h.core.engine.Loads()
 		views := make([]SiteView, 0, len(h.core.config.Sites))
 		for _, s := range h.core.config.Sites {
 			if !by.Sites.Has(s.Name) {
@@ -36,24 +36,6 @@ func (h *Host) Sites(ctx context.Context, by Principal) ([]SiteView, error) {
 		}
 		h.whenDurable(func(err error) { answer(views, err) })
 	})
-}
-
-// loads are those of the pools when the engine was as it was. They are counted in the
-// loop, from all that is live, for which everybody waits.
-type loads struct {
-	number uint64 // of the record, 0 before the first
-	now    berth.Time
-	list   []engine.Load
-}
-
-// loadsNow returns the loads, counted anew only if anything happened since. They must
-// not be written.
-func (h *Host) loadsNow() []engine.Load {
-	number, now := h.core.position.Number, h.core.engine.Now()
-	if h.loads.list == nil || h.loads.number != number || h.loads.now != now {
-		h.loads = loads{number, now, h.core.engine.Loads()}
-	}
-	return h.loads.list
 }
 
 // Run hands a task to a site that runs things by itself, to run in a reservation

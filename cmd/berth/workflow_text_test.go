@@ -13,6 +13,16 @@ import (
 	"github.com/berth-hpc/berth/api/form"
 )
 
+// tokenFile is a file with a token.
+func tokenFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte("berth_secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // A retry that is refused names itself as what asks for the deadlines that are offered: to submit the
 // file again would run what has succeeded once more.
 func TestARefusedRetrySaysHowToRetry(t *testing.T) {
@@ -26,10 +36,7 @@ func TestARefusedRetrySaysHowToRetry(t *testing.T) {
 			"offers":[{"deadline":"2026-11-30T12:00:00Z","algorithm":"bd-cpar","end":"2026-11-30T12:00:00Z","cpu_hours":1}]}`)
 	}))
 	defer service.Close()
-	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("berth_secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	token := tokenFile(t)
 	var out, messages bytes.Buffer
 	code := run([]string{"workflow", "retry", "night", "--server", service.URL, "--token-file", token}, strings.NewReader(""), &out, &messages)
 	want := "Each can be asked for: berth workflow retry --server " + service.URL + " --token-file " + token + " night with such a --deadline."
@@ -67,10 +74,7 @@ func TestAShownWorkflowSaysWhatItsTasksLack(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id":"night","state":"promised","tasks":[{"id":"one","state":"waiting","npe":2,"missing":3},{"id":"two","state":"waiting","npe":5}]}`)
 	}))
 	defer service.Close()
-	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("berth_secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	token := tokenFile(t)
 	var out, messages bytes.Buffer
 	code := run([]string{"workflow", "show", "night", "--server", service.URL, "--token-file", token}, strings.NewReader(""), &out, &messages)
 	if code != 0 || strings.Count(out.String(), "degraded: lacks 3 PEs") != 1 || strings.Count(out.String(), "degraded") != 1 {

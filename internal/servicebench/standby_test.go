@@ -100,7 +100,7 @@ func standsBy(t *testing.T, size *sizes, lines *table) {
 	for id, at := range answered {
 		then, is := heard[id]
 		if !is {
-			t.Fatalf("%s was promised, and the other host told nobody", id)
+			t.Fatalf("the promise %s was not told by the other host", id)
 		}
 		behind = append(behind, max(0, then.Sub(at)))
 	}

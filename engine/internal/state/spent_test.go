@@ -99,7 +99,7 @@ func TestPromisesAreNotWrittenOnceOthersHaveThem(t *testing.T) {
 	fold(change.Change{Kind: change.Queued, ID: "c", Request: &r})
 	fold(change.Change{Kind: change.Accepted, ID: "c", Reservation: &berth.Reservation{Request: &r, State: berth.Confirmed, Sequence: 3, Allotments: []berth.Allotment{place("late", 36, 38)}}})
 	if s.Entry("c") != a {
-		t.Fatal("this test is about c in the place of a, and it has another")
+		t.Fatal("c is not in the memory of a, which this test is about")
 	}
 	if !reflect.DeepEqual(*promise, was) || !reflect.DeepEqual(*extended, longer) {
 		t.Errorf("promised was\n%+v\nand then\n%+v;\nnow these are\n%+v\nand\n%+v", was, longer, *promise, *extended)
