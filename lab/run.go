@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +57,7 @@ func Run(ctx context.Context, plan *Plan, o Options) (*Results, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, err
 	}
-	l := &laboratory{plan: plan, options: o, works: works{room: runtime.GOMAXPROCS(0)}}
+	l := &laboratory{plan: plan, options: o}
 	if l.options.Simulate == nil {
 		l.options.Simulate = sim.Play
 	}
@@ -69,7 +68,7 @@ func Run(ctx context.Context, plan *Plan, o Options) (*Results, error) {
 		}
 		l.cases = append(l.cases, c)
 	}
-	return l.measure(ctx, sweep.Options{File: o.File, Shard: sweep.Shard(o.Shard), Begin: l.begin})
+	return l.measure(ctx, sweep.Options{File: o.File, Shard: sweep.Shard(o.Shard)})
 }
 
 // Merge puts together what shards have kept in files. The plan is what the first
@@ -99,21 +98,31 @@ type laboratory struct {
 // measure takes the measurements and reads them.
 func (l *laboratory) measure(ctx context.Context, o sweep.Options) (*Results, error) {
 	points := l.plan.Points()
-	todo := &sweep.Plan{Name: sweepName, Version: sweepVersion, Settings: l.plan.record(), Source: l.plan.source}
+	var inOrder []sweep.Cell
 	// All points of a replication before the next, so that what there is when
 	// a reader looks can be compared.
 	for replication := 1; replication <= l.plan.Replications; replication++ {
 		for i, point := range points {
-			todo.Cells = append(todo.Cells, sweep.Cell{
+			inOrder = append(inOrder, sweep.Cell{
 				Key: l.plan.key(point, replication),
 				Run: func(ctx context.Context) ([]float64, error) { return l.run(ctx, point, l.cases[i], replication) },
 			})
 		}
 	}
-	inOrder := slices.Clone(todo.Cells)
+	todo := &sweep.Plan{Name: sweepName, Version: sweepVersion, Settings: l.plan.record(), Source: l.plan.source, Cells: inOrder}
 	if l.cases != nil {
+		todo.Cells = make([]sweep.Cell, 0, len(inOrder))
+		order := l.together()
+		o.Begin = func(cells []int) {
+			for _, i := range cells {
+				l.works.expect(l.cases[order[i%len(points)]], i/len(points)+1)
+			}
+			l.begin(len(cells))
+		}
 		for r := range l.plan.Replications {
-			l.together(todo.Cells[r*len(points) : (r+1)*len(points)])
+			for _, i := range order {
+				todo.Cells = append(todo.Cells, inOrder[r*len(points)+i])
+			}
 		}
 	}
 	measured, err := sweep.Run(ctx, todo, o)
@@ -124,26 +133,29 @@ func (l *laboratory) measure(ctx context.Context, o sweep.Options) (*Results, er
 	return newResults(l.plan, measured), nil
 }
 
-// together puts the runs of one replication that have the same workload one
-// behind the other, so that few workloads are in memory.
-func (l *laboratory) together(cells []sweep.Cell) {
-	of := map[string][]sweep.Cell{}
+// together returns the points in the order in which they are simulated: those
+// that have the same workload one behind the other, so that few workloads are in
+// memory.
+func (l *laboratory) together() []int {
+	of := map[string][]int{}
 	var keys []string
 	for i, c := range l.cases {
 		if of[c.WorkKey] == nil {
 			keys = append(keys, c.WorkKey)
 		}
-		of[c.WorkKey] = append(of[c.WorkKey], cells[i])
+		of[c.WorkKey] = append(of[c.WorkKey], i)
 	}
-	cells = cells[:0]
+	order := make([]int, 0, len(l.cases))
 	for _, key := range keys {
-		cells = append(cells, of[key]...)
+		order = append(order, of[key]...)
 	}
+	return order
 }
 
 // run simulates one case and measures it.
 func (l *laboratory) run(ctx context.Context, point Point, c *Case, replication int) ([]float64, error) {
 	work, err := l.works.get(c, replication)
+	defer l.works.done(c, replication)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.plan.Label(point), err)
 	}
@@ -178,43 +190,55 @@ func (l *laboratory) progress(n int) func(done int) {
 	}
 }
 
-// works are the workloads used last, as many as there are cores.
+// works are the workloads that are still wanted. Those that are made are at most
+// as many as there are cores, because runs with one workload stand together.
 type works struct {
-	room int
+	mu sync.Mutex
+	of map[workID]*made
+}
 
-	mu     sync.Mutex
-	recent []*made // the one used last is the last
+type workID struct {
+	key         string
+	replication int
 }
 
 // made is a workload that is made when it is first wanted.
 type made struct {
-	key         string
-	replication int
+	left int // runs that have not ended
 
 	once sync.Once
 	work *sim.Workload
 	err  error
 }
 
+// expect says that a run will want a workload.
+func (w *works) expect(c *Case, replication int) {
+	if w.of == nil {
+		w.of = map[workID]*made{}
+	}
+	id := workID{c.WorkKey, replication}
+	if w.of[id] == nil {
+		w.of[id] = &made{}
+	}
+	w.of[id].left++
+}
+
 func (w *works) get(c *Case, replication int) (*sim.Workload, error) {
-	m := w.find(c.WorkKey, replication)
+	w.mu.Lock()
+	m := w.of[workID{c.WorkKey, replication}]
+	w.mu.Unlock()
 	m.once.Do(func() { m.work, m.err = c.Work(replication) })
 	return m.work, m.err
 }
 
-func (w *works) find(key string, replication int) *made {
+// done says that a run has ended. A workload that no other wants is given up.
+func (w *works) done(c *Case, replication int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	at := slices.IndexFunc(w.recent, func(m *made) bool { return m.key == key && m.replication == replication })
-	m := &made{key: key, replication: replication}
-	if at >= 0 {
-		m = w.recent[at]
-		w.recent = slices.Delete(w.recent, at, at+1)
-	} else if len(w.recent) >= w.room {
-		w.recent = slices.Delete(w.recent, 0, 1)
+	id := workID{c.WorkKey, replication}
+	if w.of[id].left--; w.of[id].left == 0 {
+		delete(w.of, id)
 	}
-	w.recent = append(w.recent, m)
-	return m
 }
 
 // The names under which a file of measurements records a plan; the values of a

@@ -67,6 +67,12 @@ func submit(t *testing.T, h *service.Host, ask service.Ask, r berth.Request) ser
 	return a
 }
 
+// isPromised says whether a reservation stands: where a machine is slow, one that
+// was to begin in seconds may have begun when the answer comes.
+func isPromised(r service.Reservation) bool {
+	return r.State == service.Confirmed || r.State == service.Active
+}
+
 func wantCode(t *testing.T, err error, code berth.Code) {
 	t.Helper()
 	e, is := errors.AsType[*berth.Error](err)

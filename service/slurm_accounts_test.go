@@ -91,7 +91,7 @@ func TestPromisesAreSharedInAccountsOfSlurm(t *testing.T) {
 		{berth.Sharing{Group: "games"}, "Users=(null) Groups=games Accounts=(null) ", []try{{"games", "project", true}, {"daemon", "project", false}}},
 	} {
 		a, err := l.askAs("games", c.with, 200+100*berth.Duration(from), 60, 1)
-		if err != nil || a.Reservation.State != service.Confirmed {
+		if err != nil || !isPromised(a.Reservation) {
 			t.Fatal(c.with, a, err)
 		}
 		name := l.made(a.Reservation.ID)
@@ -273,7 +273,7 @@ func TestRefusedForGoodForAMoment(t *testing.T) {
 	}
 	promised := func(in berth.Duration) string {
 		a, err := l.askAs("games", berth.Sharing{Account: "course"}, in, 60, 1)
-		if err != nil || a.Reservation.State != service.Confirmed {
+		if err != nil || !isPromised(a.Reservation) {
 			t.Fatal(a, err)
 		}
 		return a.Reservation.ID

@@ -98,7 +98,7 @@ func TestSlurmLateBindingBesideTheRest(t *testing.T) {
 	l := newLateLab(t, 30)
 	l.looked()
 	now := l.host.Now()
-	if r := submit(t, l.host, l.by, berth.Rigid("now", 0, now, now+3600, 1, 20)).Reservation; r.State != service.Active && r.State != service.Confirmed || !l.get("now").Sites[0].Made {
+	if r := submit(t, l.host, l.by, berth.Rigid("now", 0, now, now+3600, 1, 20)).Reservation; !isPromised(r) || !l.get("now").Sites[0].Made {
 		t.Errorf("what starts at once is %+v", l.get("now"))
 	}
 	held := berth.Rigid("held", 0, now+60, now+660, 2, 600)
@@ -242,7 +242,7 @@ func TestSlurmIsAskedUnderLateBinding(t *testing.T) {
 		t.Errorf("it has %s, in Slurm %s", l.nodes("a"), got)
 	}
 	l.taken("n4")
-	if r, err := l.host.Confirm(t.Context(), l.by, "held"); err != nil || r.State != service.Active && r.State != service.Confirmed || l.nodes("held") != "n5" || l.reservedNodes("held") != "n5" {
+	if r, err := l.host.Confirm(t.Context(), l.by, "held"); err != nil || !isPromised(r) || l.nodes("held") != "n5" || l.reservedNodes("held") != "n5" {
 		t.Errorf("%+v, %v; it has %s, in Slurm %s", r, err, l.nodes("held"), l.reservedNodes("held"))
 	}
 	end := l.get("a").Allotments[0].End

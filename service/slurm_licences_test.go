@@ -28,7 +28,7 @@ func TestPromisedLicencesAreHeld(t *testing.T) {
 		start := l.host.Now().Add(2)
 		r := berth.Rigid(id, 0, start, start+600, 1, 600)
 		r.Software, r.Licences = software, licences
-		if a := submit(t, l.host, l.by, r); a.Reservation.State != service.Confirmed {
+		if a := submit(t, l.host, l.by, r); !isPromised(a.Reservation) {
 			t.Fatalf("%+v", a.Reservation)
 		}
 	}

@@ -91,7 +91,7 @@ func TestEveryKindThatStartsAtOnceIsAskedOfSlurm(t *testing.T) {
 	held := berth.Rigid("held", 0, from, from+900, 5, 300)
 	held.Hold = 200
 	there(submit(t, l.host, l.by, held).Reservation, service.Held, 5)
-	if r, err := l.host.Confirm(t.Context(), l.by, "held"); err != nil || r.State != service.Active && r.State != service.Confirmed {
+	if r, err := l.host.Confirm(t.Context(), l.by, "held"); err != nil || !isPromised(r) {
 		t.Errorf("confirmed it is %+v, %v", r, err)
 	}
 	release("held")
@@ -147,7 +147,7 @@ func TestPartsThatStartAtOnceAvoidNodesThatAreRefused(t *testing.T) {
 		l.looked()
 		id := "both-" + string(trigger)
 		r := submit(t, l.host, l.by, parts(id, l.host.Now(), 1, 300, 300)).Reservation
-		if nodes := slices.Concat(l.get(id).Nodes...); r.State != service.Active && r.State != service.Confirmed || len(nodes) != 2 || slices.Contains(nodes, "n1") || !l.get(id).Sites[0].Made {
+		if nodes := slices.Concat(l.get(id).Nodes...); !isPromised(r) || len(nodes) != 2 || slices.Contains(nodes, "n1") || !l.get(id).Sites[0].Made {
 			t.Errorf("%s: it is %+v, %+v", trigger, l.get(id), l.get(id).Refusal)
 		}
 		if _, err := l.host.Release(t.Context(), l.by, id); err != nil {

@@ -52,7 +52,7 @@ func TestWhatStartsAtOnceIsAskedOfSlurm(t *testing.T) {
 	}
 	runs()
 	beside := now("beside", 2, 10, 600)
-	if beside.State != service.Active && beside.State != service.Confirmed || strings.Join(l.get("beside").Nodes[0], ",") != "n3,n4" {
+	if !isPromised(beside) || strings.Join(l.get("beside").Nodes[0], ",") != "n3,n4" {
 		t.Errorf("beside the jobs is %+v", beside)
 	}
 	if all := l.shown("reservation"); !strings.Contains(all, string(l.get("beside").Sites[0].Name)) {
@@ -120,7 +120,7 @@ func TestWhatStartsAtOnceAvoidsNodesThatAreRefused(t *testing.T) {
 		from := l.host.Now()
 		ids := []string{"one-" + string(trigger), "both-" + string(trigger)}
 		r := submit(t, l.host, l.by, berth.Rigid(ids[0], 0, from, from+600, 1, 300)).Reservation
-		if r.State != service.Active && r.State != service.Confirmed || strings.Join(l.get(ids[0]).Nodes[0], ",") != "n2" || !l.get(ids[0]).Sites[0].Made {
+		if !isPromised(r) || strings.Join(l.get(ids[0]).Nodes[0], ",") != "n2" || !l.get(ids[0]).Sites[0].Made {
 			t.Errorf("%s: it is %+v", trigger, l.get(ids[0]))
 		}
 		if _, err := l.host.Release(t.Context(), l.by, ids[0]); err != nil {

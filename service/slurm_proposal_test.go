@@ -133,7 +133,7 @@ func TestModificationToNowIsAskedOfSlurm(t *testing.T) {
 				t.Fatalf("what has room is %+v, %v", a, err)
 			}
 			is := l.get("a")
-			if is.State != service.Active && is.State != service.Confirmed || strings.Join(is.Nodes[0], ",") != "n3,n4" || is.Allotments[0].Start > now+15 {
+			if !isPromised(is) || strings.Join(is.Nodes[0], ",") != "n3,n4" || is.Allotments[0].Start > now+15 {
 				t.Errorf("it is %+v", is)
 			}
 			if at := l.inSlurm("a"); !strings.Contains(at, "Nodes=n[3-4]") || !strings.Contains(at, "State=ACTIVE") {

@@ -78,7 +78,7 @@ func (l *lab) promise(needs berth.Requirements, id, user string, in berth.Durati
 	start := l.host.Now().Add(in)
 	r := berth.Rigid(id, 0, start, start.Add(60), npe, 60)
 	r.User, r.Requirements = user, needs
-	if a := submit(l.t, l.host, l.by, r); a.Reservation.State != service.Confirmed {
+	if a := submit(l.t, l.host, l.by, r); !isPromised(a.Reservation) {
 		l.t.Fatalf("%s is %+v", id, a.Reservation)
 	}
 }

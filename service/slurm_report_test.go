@@ -93,7 +93,7 @@ func TestReportAgreesWithTheAccountingOfSlurm(t *testing.T) {
 		r := berth.Rigid("", 0, start, start.Add(length), 1, length)
 		r.User, r.Sharing, r.NoShow = user, with, noShow
 		a, err := l.host.Submit(t.Context(), l.by, r)
-		if err != nil || a.Reservation.State != service.Confirmed {
+		if err != nil || !isPromised(a.Reservation) {
 			t.Fatal(a, err)
 		}
 		owners[generation.ReplaceAllString(l.made(a.Reservation.ID), "")] = fmt.Sprint(user, " ", with.Account, " ", policy.MonthOf(start))

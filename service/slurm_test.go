@@ -140,7 +140,7 @@ func (l *lab) waits(id, job string) {
 func (l *lab) reserve(id string, npe berth.Count, in, length berth.Duration) {
 	l.t.Helper()
 	start := l.host.Now().Add(in)
-	if a := submit(l.t, l.host, l.by, berth.Rigid(id, 0, start, start.Add(length), npe, length)); a.Reservation.State != service.Confirmed {
+	if a := submit(l.t, l.host, l.by, berth.Rigid(id, 0, start, start.Add(length), npe, length)); !isPromised(a.Reservation) {
 		l.t.Fatalf("%s is %+v", id, a.Reservation)
 	}
 }

@@ -20,7 +20,6 @@ func TestTwoSlurmsAgreeOnWhatStartsAtOnce(t *testing.T) {
 		r.Parts = append(r.Parts, berth.Part{Variants: []berth.Variant{{NPE: westNodes, Duration: 300}}})
 		return submit(t, two.host, two.by, r).Reservation
 	}
-	begun := func(r *service.Reservation) bool { return r.State == service.Active || r.State == service.Confirmed }
 	release := func(id string) {
 		t.Helper()
 		if _, err := two.host.Release(t.Context(), two.by, id); err != nil {
@@ -29,7 +28,7 @@ func TestTwoSlurmsAgreeOnWhatStartsAtOnce(t *testing.T) {
 		two.agrees("released", id, service.Finished)
 	}
 
-	if r := now("agreed"); !begun(&r) || len(two.has(west)) != 1 || len(two.has(east)) != 1 {
+	if r := now("agreed"); !isPromised(r) || len(two.has(west)) != 1 || len(two.has(east)) != 1 {
 		t.Fatalf("%+v; west has %q and east %q", r, two.has(west), two.has(east))
 	}
 	release("agreed")
@@ -51,7 +50,7 @@ func TestTwoSlurmsAgreeOnWhatStartsAtOnce(t *testing.T) {
 	defer tick.Stop()
 	for end := time.Now().Add(60 * time.Second); ; <-tick.C {
 		r, err := two.host.Get(t.Context(), two.by.By, "pending")
-		if err == nil && begun(&r) {
+		if err == nil && isPromised(r) {
 			if w, e := two.has(west), two.has(east); len(w) != 1 || len(e) != 1 {
 				t.Errorf("it is told and west has %q and east %q", w, e)
 			}

@@ -92,7 +92,7 @@ func TestOneOfTwoSlurmsIsSlow(t *testing.T) {
 		}
 	})
 	atOnce("a promise at east from now on", func() {
-		if r := reserve("east", east, 2, 0, 600); r.State != service.Active && r.State != service.Confirmed || len(two.has(east)) != 1 {
+		if r := reserve("east", east, 2, 0, 600); !isPromised(r) || len(two.has(east)) != 1 {
 			t.Errorf("it is %+v, and east has %q", r, two.has(east))
 		}
 	})

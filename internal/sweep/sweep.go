@@ -54,9 +54,9 @@ type Options struct {
 	From []string
 	// Shard is the part of the plan that is measured.
 	Shard Shard
-	// Begin, if not nil, hears before the first is measured how many cells are
-	// still to be.
-	Begin func(total int)
+	// Begin, if not nil, hears before the first is measured which cells are still
+	// to be, as indices, in the order in which they are begun.
+	Begin func(todo []int)
 	// Progress, if not nil, hears how many of the cells that were still to be
 	// measured are done. It is called by several goroutines at a time.
 	Progress func(done, total int)
@@ -133,7 +133,7 @@ func Run(ctx context.Context, plan *Plan, o Options) (*Results, error) {
 		}
 	}
 	if o.Begin != nil {
-		o.Begin(len(todo))
+		o.Begin(todo)
 	}
 	err := each(ctx, todo, func(ctx context.Context, i int) error {
 		values, err := plan.Cells[i].Run(ctx)

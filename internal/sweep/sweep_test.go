@@ -48,7 +48,7 @@ func invalid(t *testing.T, err error, field, words string) {
 func TestEveryCellIsTakenOnce(t *testing.T) {
 	taken := make([]atomic.Int64, 100)
 	var told, begun atomic.Int64
-	r := run(t, squares(100, taken), Options{Begin: func(total int) { begun.Add(int64(total)) }, Progress: func(done, total int) {
+	r := run(t, squares(100, taken), Options{Begin: func(todo []int) { begun.Add(int64(len(todo))) }, Progress: func(done, total int) {
 		if done < 1 || done > total || total != 100 {
 			t.Errorf("told %d of %d", done, total)
 		}
