@@ -21,6 +21,7 @@ import (
 	"github.com/berth-hpc/berth/api/form"
 	"github.com/berth-hpc/berth/api/identity"
 	"github.com/berth-hpc/berth/api/identity/openidtest"
+	"github.com/berth-hpc/berth/internal/hugepages"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -90,6 +91,7 @@ func (w *world) ways(t testing.TB) *identity.Ways {
 
 // TestMain starts the provider before all tests: what is started in a bubble of one belongs to that.
 func TestMain(m *testing.M) {
+	hugepages.Advise(1 << 30)
 	provided()
 	os.Exit(m.Run())
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/berth-hpc/berth/api/token"
 	"github.com/berth-hpc/berth/internal/effort"
+	"github.com/berth-hpc/berth/internal/hugepages"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -59,6 +60,7 @@ var clients keyring
 func TestMain(m *testing.M) {
 	flag.Parse()
 	runtime.GOMAXPROCS(1)
+	hugepages.Advise(1 << 30) // before the heap has a limit
 	collectAlone()
 	folder, err := os.MkdirTemp("", "dst")
 	clients.folder = folder

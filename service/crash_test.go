@@ -19,6 +19,7 @@ import (
 	"github.com/berth-hpc/berth/check"
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/internal/effort"
+	"github.com/berth-hpc/berth/internal/hugepages"
 	"github.com/berth-hpc/berth/internal/withparent"
 	"github.com/berth-hpc/berth/journal"
 	"github.com/berth-hpc/berth/journal/postgres"
@@ -37,6 +38,7 @@ const crashCompact = "BERTH_SERVICETEST_COMPACT"
 
 func TestMain(m *testing.M) {
 	effort.Waits()
+	hugepages.Advise(1 << 30)
 	place := os.Getenv(crashPlace)
 	if place == "" {
 		beginDay()

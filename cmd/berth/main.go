@@ -6,9 +6,11 @@ package main
 import (
 	"os"
 	_ "time/tzdata" // zones of series where the machine has no list of them
+
+	"github.com/berth-hpc/berth/internal/hugepages"
 )
 
 func main() {
-	a := &app{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, setUmask: setUmask}
+	a := &app{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, setUmask: setUmask, expectHeap: hugepages.Advise}
 	os.Exit(a.run())
 }

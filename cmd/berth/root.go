@@ -32,7 +32,15 @@ type app struct {
 	// setUmask sets the umask of this process, which belongs to the command alone; nil leaves it, as tests in one process
 	// have it, where others make files meanwhile.
 	setUmask func(mask int) (was int)
+	// expectHeap hears before a command runs whose heap may grow to as many bytes; nil, as in tests, is not told.
+	expectHeap func(bytes int64)
 }
+
+// What the heaps of commands grow to, which decides about their pages alone.
+const (
+	heapOfCommand = 1 << 30 // a log of a million jobs
+	heapOfService = 2 << 30 // a restart with a million promises
+)
 
 // privately has files that are made be for this user alone until back is called. umask is that of before.
 func (a *app) privately() (umask int, back func()) {
@@ -77,7 +85,9 @@ func (a *app) root() *cobra.Command {
 	// A command that only holds others has no form without one.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.simCommand(), a.generateCommand(), a.checkCommand(), a.planCommand(), a.forecastCommand(), a.journalCommand(), a.manCommand(), a.serveCommand(), shepherdCommand(), a.reproduceCommand(), a.labCommand(), a.adviseCommand(), a.chanceCommand(), a.workflowCommand(), a.seriesCommand(), a.versionCommand())
+	root.AddCommand(a.computing(heapOfCommand, a.simCommand(), a.generateCommand(), a.checkCommand(), a.planCommand(), a.forecastCommand(), a.journalCommand(), a.reproduceCommand(), a.labCommand(), a.adviseCommand(), a.chanceCommand())...)
+	root.AddCommand(a.computing(heapOfService, a.serveCommand())...)
+	root.AddCommand(a.manCommand(), shepherdCommand(), a.workflowCommand(), a.seriesCommand(), a.versionCommand())
 	root.AddCommand(a.lifecycleCommands()...)
 	root.InitDefaultCompletionCmd(a.args...)
 	for _, cmd := range append(root.Commands(), root) {
@@ -86,6 +96,16 @@ func (a *app) root() *cobra.Command {
 		}
 	}
 	return root
+}
+
+// computing returns commands whose heap may grow to as many bytes.
+func (a *app) computing(bytes int64, commands ...*cobra.Command) []*cobra.Command {
+	if a.expectHeap != nil {
+		for _, cmd := range commands {
+			cmd.PersistentPreRun = func(*cobra.Command, []string) { a.expectHeap(bytes) }
+		}
+	}
+	return commands
 }
 
 // helpCommand returns berth help.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/internal/effort"
+	"github.com/berth-hpc/berth/internal/hugepages"
 	"github.com/berth-hpc/berth/internal/withparent"
 	"github.com/berth-hpc/berth/sim"
 )
@@ -41,6 +42,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	hugepages.Advise(1 << 30)
 	testscript.Main(m, map[string]func(){
 		"berth":             scriptMain,
 		"berth-interrupted": interruptedMain,

@@ -84,6 +84,7 @@ var table = []room{
 	{path: "web"},
 	{path: "internal/browser", imports: []string{"internal/debiantest", "internal/heardlog"}}, // imported by tests only
 	{path: "internal/cputime"},
+	{path: "internal/hugepages"},
 	{path: "internal/performance", imports: []string{"."}},
 	{path: "internal/performance/page", imports: []string{"internal/performance"}},
 	{path: "internal/simbench", imports: []string{"internal/cputime", "internal/performance"}},
@@ -109,7 +110,7 @@ var table = []room{
 	{path: "cmd/berth", imports: []string{
 		".", "calendar", "policy", "engine", "workload", "workflow", "forecast", "measure", "chance", "check", "sim", "planning", "workflow/flowfile", "workflow/foreign", "scenario", "sites", "sites/adapters", "reproduce", "lab", "advise", "journal", "journal/postgres", "journal/sqlite",
 		"site", "site/hostlist", "site/slurm", "site/slurm/accounting", "notice", "service", "api", "api/courier", "api/identity", "api/laboratory", "api/token", "api/form", "api/client", "web", "internal/nearest",
-		"internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize", "internal/wholefile",
+		"internal/hugepages", "internal/plot", "internal/stream", "internal/hpctime", "internal/bytesize", "internal/wholefile",
 	}},
 }
 
