@@ -21,6 +21,7 @@ import (
 	"github.com/berth-hpc/berth/calendar"
 	"github.com/berth-hpc/berth/calendar/calendartest"
 	"github.com/berth-hpc/berth/internal/cputime"
+	"github.com/berth-hpc/berth/internal/hugepages"
 	"github.com/berth-hpc/berth/internal/performance"
 )
 
@@ -29,6 +30,7 @@ func main() {
 	patience := flag.Duration("cap", 5*time.Second, "how long the plain form may work at each half of a row")
 	record := flag.Bool("record", false, "put the rows into docs/performance of the module in which it runs")
 	flag.Parse()
+	hugepages.Advise(1 << 30) // as berth does
 	runtime.GOMAXPROCS(1)
 	if err := table(*only, *patience, *record); err != nil {
 		fmt.Fprintln(os.Stderr, "calendarbench:", err)

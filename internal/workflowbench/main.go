@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/berth-hpc/berth/internal/cputime"
+	"github.com/berth-hpc/berth/internal/hugepages"
 	"github.com/berth-hpc/berth/internal/performance"
 )
 
@@ -32,6 +33,7 @@ func main() {
 	flag.Uint64Var(&e.seed, "seed", 1, "with -own: of workflows, taggings and times")
 	flag.StringVar(&e.files, "files", "", "with -own: plan the workflows of this folder rather than those of the paper")
 	flag.Parse()
+	hugepages.Advise(1 << 30) // as berth does
 	runtime.GOMAXPROCS(1)
 	run := func() error { return m.tables(*folder) }
 	if *own {
