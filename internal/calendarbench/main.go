@@ -127,13 +127,13 @@ func measure(r *row, form calendar.Form, limit time.Duration) (*figures, error) 
 	if r.workload.Mode == calendartest.Stream || f.within > 0 {
 		return &f, nil
 	}
-	admitted := u.admitted
+	admitted, next := u.admitted, r.leaves()
 	began = cputime.Used()
 	for i := range r.steps {
 		if limit > 0 && i%64 == 0 && cputime.Used()-began > limit {
 			break
 		}
-		if err := u.drop(i); err != nil {
+		if err := u.drop(next(len(u.live))); err != nil {
 			return nil, err
 		}
 		if err := u.admit(); err != nil {
@@ -186,7 +186,7 @@ func thousands(x float64) string {
 // drafts times a draft of a hundred bookings, undone, on a calendar with a
 // million live bookings.
 func drafts(form calendar.Form) error {
-	r := row{berth.Late, workloadOf(calendartest.Advance, small, 8, .7, allK*allK), "first-fit", 0, 0, 200}
+	r := row{berth.Late, workloadOf(calendartest.Advance, small, 8, .7, allK*allK), "first-fit", 0, 0, 200, false}
 	for _, binding := range []berth.Binding{berth.Late, berth.Early} {
 		if form.Name == "plain" {
 			r.workload.Requests = 10 * allK

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/calendar"
@@ -21,6 +22,8 @@ type row struct {
 	goal  float64 // admissions per second of CPU time to reach; 0 is none
 	// steps is how many requests the steady state admits.
 	steps int
+	// shuffled removes bookings in random order in the steady state, and not the oldest.
+	shuffled bool
 }
 
 const (
@@ -41,29 +44,31 @@ func odd(w calendartest.Workload) calendartest.Workload {
 func rows() []row {
 	const ff = "first-fit"
 	list := []row{
-		{berth.Late, workloadOf(calendartest.Advance, small, 8, .7, 10*allK), ff, 0, 0, 0},
-		{berth.Late, workloadOf(calendartest.Advance, small, 8, .7, 100*allK), ff, 0, 1_500_000, 0},
-		{berth.Late, workloadOf(calendartest.Advance, small, 8, .7, allK*allK), ff, 0, 500_000, 0},
-		{berth.Late, workloadOf(calendartest.Advance, small, 8, .95, 100*allK), ff, 0, 500_000, 0},
-		{berth.Late, workloadOf(calendartest.Backlog, small, 8, .7, 77*allK), ff, 0, 200_000, 0},
-		{berth.Late, workloadOf(calendartest.Backlog, small, 8, .7, allK*allK), ff, 0, 100_000, 0},
-		{berth.Late, odd(workloadOf(calendartest.Backlog, small, 8, .7, 77*allK)), ff, 0, 200_000, 0},
-		{berth.Late, odd(workloadOf(calendartest.Backlog, small, 8, .7, allK*allK)), ff, 0, 100_000, 0},
-		{berth.Late, workloadOf(calendartest.Stream, small, 8, 1.20, 100*allK), ff, 0, 300_000, 0},
-		{berth.Late, workloadOf(calendartest.Advance, large, 8, .7, 100*allK), ff, 0, 300_000, 0},
-		{berth.Early, workloadOf(calendartest.Advance, small, 8, .7, 10*allK), ff, 0, 0, 0},
-		{berth.Early, workloadOf(calendartest.Advance, small, 8, .7, 100*allK), ff, 0, 300_000, 0},
-		{berth.Early, workloadOf(calendartest.Advance, small, 8, .7, allK*allK), ff, 0, 0, 0},
-		{berth.Early, workloadOf(calendartest.Backlog, small, 8, .7, 10*allK), ff, 0, 50_000, 0},
+		{berth.Late, workloadOf(calendartest.Advance, small, 8, .7, 10*allK), ff, 0, 0, 0, false},
+		{berth.Late, workloadOf(calendartest.Advance, small, 8, .7, 100*allK), ff, 0, 1_500_000, 0, false},
+		{berth.Late, workloadOf(calendartest.Advance, small, 8, .7, allK*allK), ff, 0, 500_000, 0, false},
+		{berth.Late, workloadOf(calendartest.Advance, small, 8, .95, 100*allK), ff, 0, 500_000, 0, false},
+		{berth.Late, workloadOf(calendartest.Backlog, small, 8, .7, 77*allK), ff, 0, 200_000, 0, false},
+		{berth.Late, workloadOf(calendartest.Backlog, small, 8, .7, allK*allK), ff, 0, 100_000, 0, false},
+		{berth.Late, odd(workloadOf(calendartest.Backlog, small, 8, .7, 77*allK)), ff, 0, 200_000, 0, false},
+		{berth.Late, odd(workloadOf(calendartest.Backlog, small, 8, .7, allK*allK)), ff, 0, 100_000, 0, false},
+		{berth.Late, odd(workloadOf(calendartest.Backlog, small, 8, .7, 77*allK)), ff, 0, 400_000, 0, true},
+		{berth.Late, odd(workloadOf(calendartest.Backlog, small, 8, .7, allK*allK)), ff, 0, 200_000, 0, true},
+		{berth.Late, workloadOf(calendartest.Stream, small, 8, 1.20, 100*allK), ff, 0, 300_000, 0, false},
+		{berth.Late, workloadOf(calendartest.Advance, large, 8, .7, 100*allK), ff, 0, 300_000, 0, false},
+		{berth.Early, workloadOf(calendartest.Advance, small, 8, .7, 10*allK), ff, 0, 0, 0, false},
+		{berth.Early, workloadOf(calendartest.Advance, small, 8, .7, 100*allK), ff, 0, 300_000, 0, false},
+		{berth.Early, workloadOf(calendartest.Advance, small, 8, .7, allK*allK), ff, 0, 0, 0, false},
+		{berth.Early, workloadOf(calendartest.Backlog, small, 8, .7, 10*allK), ff, 0, 50_000, 0, false},
 	}
 	for _, placement := range policy.Placements[1:] {
 		goal := 50_000.
 		if placement.Name == "pe-best" || placement.Name == "duration-worst" {
 			goal = 100_000
 		}
-		list = append(list, row{berth.Early, workloadOf(calendartest.Advance, small, 8, .7, 100*allK), placement.Name, 4, goal, 20 * allK})
+		list = append(list, row{berth.Early, workloadOf(calendartest.Advance, small, 8, .7, 100*allK), placement.Name, 4, goal, 20 * allK, false})
 	}
-	list = append(list, row{berth.Early, workloadOf(calendartest.Advance, large, 14, .7, 100*allK), ff, 0, 30_000, 20 * allK})
+	list = append(list, row{berth.Early, workloadOf(calendartest.Advance, large, 14, .7, 100*allK), ff, 0, 30_000, 20 * allK, false})
 	for i := range list {
 		if list[i].steps == 0 {
 			list[i].steps = min(list[i].workload.Requests, 100*allK)
@@ -81,7 +86,11 @@ func (r *row) name() string {
 	if r.workload.Mode != calendartest.Backlog {
 		name += fmt.Sprintf(" load %.2f", r.workload.Load)
 	}
-	return fmt.Sprintf("%s %s, %d", name, r.rule, r.workload.Requests)
+	name = fmt.Sprintf("%s %s, %d", name, r.rule, r.workload.Requests)
+	if r.shuffled {
+		name += ", removed in random order"
+	}
+	return name
 }
 
 // run is a row under way on a calendar of one form.
@@ -134,6 +143,24 @@ func (u *run) admit() error {
 	u.starts += int64(b.Start)
 	u.admitted++
 	return nil
+}
+
+// leaves returns what tells which booking the steady state removes next, by request.
+func (r *row) leaves() func(admitted int) int {
+	if !r.shuffled {
+		return func(admitted int) int { return admitted - r.workload.Requests }
+	}
+	draw, live := rand.New(rand.NewPCG(1, 1)), []int{} //nolint:gosec // the same each time
+	return func(admitted int) int {
+		for i := len(live); i < r.workload.Requests; i++ {
+			live = append(live, admitted-r.workload.Requests+i)
+		}
+		at, last := draw.IntN(len(live)), len(live)-1
+		i := live[at]
+		live[at] = live[last]
+		live = live[:last]
+		return i
+	}
 }
 
 // drop removes the booking of request i, if it was admitted and is there.
