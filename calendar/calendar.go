@@ -57,6 +57,10 @@ type Reader interface {
 
 	// Records yields the canonical records in order of time.
 	Records() iter.Seq[Record]
+
+	// Changes yields the times of the records within an interval, in order of
+	// time. It reads no other records.
+	Changes(berth.Interval) iter.Seq[berth.Time]
 }
 
 // Calendar is a Reader whose bookings may be changed.

@@ -314,4 +314,22 @@ func (c *early) Records() iter.Seq[Record] {
 	}
 }
 
+// Changes yields times of records; the calendar must not change meanwhile.
+func (c *early) Changes(iv berth.Interval) iter.Seq[berth.Time] {
+	return func(yield func(berth.Time) bool) {
+		c.settle(-berth.Forever)
+		if c.tree.empty() {
+			return
+		}
+		for at, more := c.tree.locate(iv.Start-1), true; more; at, more = c.tree.nextLeaf(at) {
+			l := c.tree.leaf(at)
+			for _, t := range l.times[at.r+1 : l.n] {
+				if t >= iv.End || !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
 var _ Calendar = (*early)(nil)

@@ -297,6 +297,23 @@ func sameRecords(a, b Calendar) error {
 	if s, ok := next(); ok {
 		return fmt.Errorf("record %+v too many", s)
 	}
+	return sameChanges(a, b)
+}
+
+// sameChanges reports where the changes of b within intervals that begin and end at and between records of a are not its records.
+func sameChanges(a, b Calendar) error {
+	var times []berth.Time
+	for r := range a.Records() {
+		times = append(times, r.Time)
+	}
+	for n := len(times); n > 0; n /= 2 {
+		for _, iv := range []berth.Interval{{Start: times[n/2], End: times[n-1]}, {Start: times[n/2] + 1, End: times[n-1] + 1}, {Start: times[n/3] - 1, End: times[n/2] + 1}} {
+			want := slices.DeleteFunc(slices.Clone(times), func(t berth.Time) bool { return t < iv.Start || t >= iv.End })
+			if got := slices.Collect(b.Changes(iv)); !slices.Equal(got, want) {
+				return fmt.Errorf("changes within %v: %v, not %v", iv, got, want)
+			}
+		}
+	}
 	return nil
 }
 

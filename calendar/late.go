@@ -135,4 +135,15 @@ func (c *fastLate) Records() iter.Seq[Record] {
 	}
 }
 
+// Changes yields times of records; the calendar must not change meanwhile.
+func (c *fastLate) Changes(iv berth.Interval) iter.Seq[berth.Time] {
+	return func(yield func(berth.Time) bool) {
+		for at := c.free.cursor(iv.Start - 1); at.time() < min(iv.End, lateDusk); at.step() {
+			if !yield(at.time()) {
+				return
+			}
+		}
+	}
+}
+
 var _ Calendar = (*fastLate)(nil)

@@ -134,6 +134,9 @@ func (d *lateDuel) compare() {
 	if !slices.EqualFunc(got, want, func(a, b Record) bool { return a.Time == b.Time && a.Free == b.Free }) {
 		d.t.Errorf("records\n%v, want\n%v", got, want)
 	}
+	if err := sameChanges(d.plain, d.fast); err != nil {
+		d.t.Error(err)
+	}
 	seams := map[berth.Time]berth.Count{}
 	for _, s := range d.plain.(*plain[berth.Count]).seams {
 		seams[s.time] = s.amount

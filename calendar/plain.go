@@ -336,6 +336,17 @@ func (c *plain[S]) Free(iv berth.Interval) (berth.Count, berth.PESet) {
 	return c.room.count(free), c.room.lowest(free, c.size)
 }
 
+// Changes yields times of records.
+func (c *plain[S]) Changes(iv berth.Interval) iter.Seq[berth.Time] {
+	return func(yield func(berth.Time) bool) {
+		for _, t := range c.free.times {
+			if iv.Start <= t && t < iv.End && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
 func (c *plain[S]) Records() iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		for i, t := range c.free.times {

@@ -40,4 +40,7 @@ func (v View) Free(iv berth.Interval) (berth.Count, berth.PESet) { return v.of.F
 // Records yields the canonical records in order of time.
 func (v View) Records() iter.Seq[Record] { return v.of.Records() }
 
+// Changes yields the times of the records within an interval, see Reader.
+func (v View) Changes(iv berth.Interval) iter.Seq[berth.Time] { return v.of.Changes(iv) }
+
 var _ Reader = View{}

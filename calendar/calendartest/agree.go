@@ -183,6 +183,9 @@ func (p *pair) ask(t rapid.TB, from chooser) {
 	compare("Size", func(c calendar.Reader) any { return c.Size() })
 	compare("Binding", func(c calendar.Reader) any { return c.Binding() })
 	compare("Records", func(c calendar.Reader) any { return slices.Collect(c.Records()) })
+	for _, iv := range []berth.Interval{{Start: q.Ready, End: q.Ready.Add(q.Duration)}, {Start: q.Ready.Add(-q.Duration), End: q.Deadline}} {
+		compare("Changes", func(c calendar.Reader) any { return slices.Collect(c.Changes(iv)) })
+	}
 	compare("Free", func(c calendar.Reader) any {
 		n, pes := c.Free(berth.Interval{Start: q.Ready, End: q.Ready.Add(q.Duration)})
 		return shown{berth.Rectangle{Free: n}, pes}

@@ -79,6 +79,17 @@ func (c shared) Records() iter.Seq[calendar.Record] {
 	}
 }
 
+// Changes returns the times of the steps of both within an interval.
+func (c shared) Changes(iv berth.Interval) iter.Seq[berth.Time] {
+	return func(yield func(berth.Time) bool) {
+		for r := range c.Records() {
+			if r.Time >= iv.End || r.Time >= iv.Start && !yield(r.Time) {
+				return
+			}
+		}
+	}
+}
+
 // counts returns what planners look at of a pool, and how many PEs were free there on average: where shares are those of
 // all tasks, no more than these leave.
 func (f *Finder) counts(t *state.Trial, w *berth.Workflow, p *pool, narrow bool) (calendar.Reader, berth.Count) {

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -43,6 +44,16 @@ func TestSharedIsTheLeastOfBoth(t *testing.T) {
 			if want := max(0, min(free, most-promised.At(now))); got != want {
 				t.Fatalf("%d are free at %d, want %d", got, now, want)
 			}
+		}
+		from, until := records[len(records)/3].Time, records[len(records)-1].Time
+		for at := range view.Changes(berth.Interval{Start: from + 1, End: until}) {
+			if i := slices.IndexFunc(records, func(r calendar.Record) bool { return r.Time > from }); i < 0 || records[i].Time != at {
+				t.Fatalf("the change at %d follows %d", at, from)
+			}
+			from = at
+		}
+		if i := slices.IndexFunc(records, func(r calendar.Record) bool { return r.Time > from }); i >= 0 && records[i].Time < until {
+			t.Fatalf("no change is told between %d and %d", from, until)
 		}
 		stop := rapid.IntRange(1, len(records)).Draw(t, "stop")
 		read := 0

@@ -35,7 +35,9 @@ type group struct {
 	areas   []areas    // of the holders whose PE-seconds are limited, live ones or charged ones
 	deepest int        // the part at which the last search at a start ended
 	stocked berth.Time // the earliest later start at which stocks suffice
-	corners []berth.Time
+	corners []berth.Time // when something changes in a pool that a part can use, up to read
+	read    berth.Time
+	ahead   berth.Duration // how far is read next
 	fewest  *demand  // of all parts, in all pools that they can use
 	bound   []demand // of the parts that can use one pool alone, by pool
 	within  []shares // by pool
@@ -102,7 +104,7 @@ func (x *search) group(t *state.Trial, nearest bool) *group {
 			all = x.appendShapes(all, part, p, own)
 		}
 		until[part] = len(all)
-		if part > 0 && x.pinned == nil {
+		if part > 0 && x.pinned == nil && !nearest { // those have orders of their own
 			a, b := &x.r.Parts[part], &x.r.Parts[part-1]
 			g.alike[part] = slices.Equal(a.Variants, b.Variants) && a.Eligible.Equal(b.Eligible) && a.Constraint == b.Constraint && samePEs(a.Only, b.Only) && samePEs(a.Never, b.Never)
 		}
@@ -216,6 +218,9 @@ func (g *group) aloneFrom(start berth.Time) (alone berth.Time, missing int) {
 		if !g.spend(len(g.shapes[part])) {
 			return alone, part
 		}
+		if g.alike[part] {
+			continue // it has room where the one before has
+		}
 		var earliest berth.Time
 		found := false
 		for i := range g.shapes[part] {
@@ -245,7 +250,13 @@ func (g *group) at(start berth.Time) (allotments []berth.Allotment, ok bool) {
 			return nil, false
 		}
 		for i := range g.shapes[part] {
-			g.shapes[part][i].look(g, start)
+			s := &g.shapes[part][i]
+			if g.alike[part] {
+				before := &g.shapes[part-1][i]
+				s.fits, s.free, s.pes = before.fits, before.free, before.pes
+			} else {
+				s.look(g, start)
+			}
 		}
 	}
 	g.chosen = g.chosen[:0]
@@ -540,17 +551,13 @@ func (g *group) path(idle func(*choice) berth.PESet) (path []*choice, spare bert
 // next returns the first time after a start at which the parts may fit together where
 // they did not before: something ends, data arrive, or stocks suffice.
 func (g *group) next(start berth.Time) (next berth.Time, ok bool) {
-	if g.corners == nil {
-		g.corners = g.changes()
+	if g.fewest == nil {
 		g.sumUp()
 	}
 	for g.spend(1 + len(g.pools)) {
-		next = berth.Forever
+		next = g.corner(start)
 		if g.stocked > start {
-			next = g.stocked
-		}
-		if i := sort.Search(len(g.corners), func(i int) bool { return g.corners[i] > start }); i < len(g.corners) {
-			next = min(next, g.corners[i])
+			next = min(next, g.stocked)
 		}
 		if next >= g.deadline {
 			return 0, false
@@ -608,23 +615,57 @@ func (g *group) carries(start berth.Time) bool {
 	return wanted <= 0
 }
 
-// changes returns when something changes in a pool that a part can use, ascending.
-func (g *group) changes() []berth.Time {
-	times := []berth.Time{g.deadline}
+// corner returns the first time after a start at which something changes in a pool that a part can use, or
+// the deadline if nothing does before. Where changes are read, twice as many seconds are read each time, so that no
+// more is read than twice what is needed.
+func (g *group) corner(start berth.Time) berth.Time {
+	if g.ahead == 0 {
+		g.read = start
+		for part := range g.shapes {
+			for i := range g.shapes[part] {
+				g.ahead = max(g.ahead, g.shapes[part][i].variant.Duration)
+			}
+		}
+	}
+	for {
+		if i := sort.Search(len(g.corners), func(i int) bool { return g.corners[i] > start }); i < len(g.corners) {
+			return g.corners[i]
+		}
+		from := max(start, g.read)
+		if from >= g.deadline {
+			return g.deadline
+		}
+		g.read = min(from.Add(g.ahead), g.deadline)
+		g.ahead = min(2*g.ahead, berth.Duration(berth.TimeLimit))
+		g.corners = g.changes(berth.Interval{Start: from + 1, End: g.read + 1})
+	}
+}
+
+// changes returns when something changes within an interval in a pool that a part can use, ascending.
+func (g *group) changes(iv berth.Interval) []berth.Time {
+	times := g.corners[:0]
+	note := func(t berth.Time) {
+		if iv.Start <= t && t < iv.End {
+			times = append(times, t)
+		}
+	}
 	var seen []*pool
 	for part := range g.shapes {
+		if g.alike[part] {
+			continue // it can use the same pools
+		}
 		for i := range g.shapes[part] {
 			s := &g.shapes[part][i]
 			if slices.Contains(seen, s.pool) {
 				continue
 			}
 			seen = append(seen, s.pool)
-			times = append(times, s.after)
-			for record := range g.view(s.pool).Records() {
-				times = append(times, record.Time)
-			}
+			note(s.after)
+			times = slices.AppendSeq(times, g.view(s.pool).Changes(iv))
 			for _, share := range g.within[s.pool.index] {
-				times = append(times, share.drops()...)
+				for _, t := range share.drops() {
+					note(t)
+				}
 			}
 		}
 	}

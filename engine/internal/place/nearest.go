@@ -295,14 +295,13 @@ func (f *Finder) InTheWay(blocks []berth.Allotment, several bool, yielding []*st
 }
 
 // overlapping returns the reservations that have not started and overlap blocks of one pool, those
-// that start last first. They start before the last of the blocks ends. Cost: O(n) for n that are held,
-// active or due by then, and sorting what is returned.
+// that start last first. Cost: that of Within, and sorting what is returned.
 func (f *Finder) overlapping(blocks []berth.Allotment, several, late bool) []*state.Entry {
-	until := f.state.Now()
+	from, until := berth.Forever, f.state.Now()
 	for i := range blocks {
-		until = max(until, blocks[i].End-1)
+		from, until = min(from, blocks[i].Start), max(until, blocks[i].End-1)
 	}
-	list := f.state.Soon(until, func(d *state.Entry) bool {
+	list := f.state.Within(from, until, func(d *state.Entry) bool {
 		if d.State() == berth.Active || d.Vacant() || !several && d.Parts() != 1 {
 			return false
 		}

@@ -69,6 +69,12 @@ func (s *State) checkApart() error {
 		if !slices.Equal(soon, want) {
 			return fmt.Errorf("%d reservations have started or start until %d, in the ledger %d", len(soon), until, len(want))
 		}
+		from := until - berth.Time(20*at)
+		within := s.Within(from, until, func(*Entry) bool { return true })
+		slices.SortFunc(within, func(a, b *Entry) int { return cmp.Compare(a.r.Sequence, b.r.Sequence) })
+		if want := slices.DeleteFunc(want, func(e *Entry) bool { return e.End() <= from }); !slices.Equal(within, want) {
+			return fmt.Errorf("%d reservations are between %d and %d, in the ledger %d", len(within), from, until, len(want))
+		}
 	}
 	running, waiting := make([]int, len(s.pools)), make([]int, len(s.pools))
 	s.Visit(func(e *Entry) {

@@ -544,15 +544,30 @@ func (s *State) Loads() (running, waiting []int) {
 // Soon returns the reservations and running jobs that have started or start until a time, which must not be
 // past, and that are wanted, in no particular order. Cost: O(n) for n that are held, active or due.
 func (s *State) Soon(until berth.Time, wanted func(*Entry) bool) []*Entry {
+	return s.soon(s.timers.until(until), func(e *Entry) bool { return e.Start() <= until && wanted(e) })
+}
+
+// Within is Soon for those alone that end after another time, from. Cost: O(n) for n that are held or active, or overlap that
+// time and the longest reservation before it; and O(m), a nanosecond each, for m timers.
+func (s *State) Within(from, until berth.Time, wanted func(*Entry) bool) []*Entry {
+	due := s.timers.until(until)
+	if low := from.Add(-s.timers.reach); low > s.now {
+		due = s.timers.between(low, until)
+	}
+	return s.soon(due, func(e *Entry) bool { return e.End() > from && e.Start() <= until && wanted(e) })
+}
+
+// soon returns what is wanted of what is held or active, or waits for a timer. What is neither held nor active waits for
+// its start, or for its PEs to get names before.
+func (s *State) soon(due iter.Seq[*timer], wanted func(*Entry) bool) []*Entry {
 	var list []*Entry
 	for _, e := range s.ledger.apart {
-		if e.Start() <= until && wanted(e) {
+		if wanted(e) {
 			list = append(list, e)
 		}
 	}
-	// What is neither held nor active waits for its start, or for its PEs to get names before.
-	for t := range s.timers.until(until) {
-		if e := t.entry; e != nil && e.apart == 0 && e.Start() <= until && wanted(e) {
+	for t := range due {
+		if e := t.entry; e != nil && e.apart == 0 && wanted(e) {
 			list = append(list, e)
 		}
 	}

@@ -79,6 +79,7 @@ func (t *timer) id() string {
 type timers struct {
 	heap  []timerSlot
 	ranks Ranks
+	reach berth.Duration // from the timer of what waits for its start, and is not only held, to its end: never more than this
 }
 
 // timerSlot is a timer and its time, so that most comparisons look nowhere else.
@@ -123,6 +124,18 @@ func (ts *timers) until(at berth.Time) iter.Seq[*timer] {
 				return
 			}
 			look = append(look, 2*i+1, 2*i+2)
+		}
+	}
+}
+
+// between yields the timers that are due from a time until another, in no particular order. Cost: O(n) for n timers,
+// looking at none of the others but at its time.
+func (ts *timers) between(from, until berth.Time) iter.Seq[*timer] {
+	return func(yield func(*timer) bool) {
+		for i := range ts.heap {
+			if slot := &ts.heap[i]; from <= slot.at && slot.at <= until && !yield(slot.timer) {
+				return
+			}
 		}
 	}
 }
@@ -260,7 +273,9 @@ func (s *State) waitFor(e *Entry) *timer {
 	}
 	if e.r.State == berth.Held {
 		*t = timer{At: e.r.Expires, Class: ClassExpiry, Sequence: e.r.Sequence, Part: OfHold, entry: e}
+		return t
 	}
+	s.timers.reach = max(s.timers.reach, berth.Duration(e.End()-t.At))
 	return t
 }
 
