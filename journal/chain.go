@@ -24,16 +24,23 @@ var errBody = errors.New("not a record in canonical form")
 // the effects, each with its length before it, all numbers as the shortest
 // varints. Equal records have equal bodies, and the other way round.
 func (r *Record) AppendBody(dst []byte) []byte {
-	dst = slices.Grow(dst, r.bodySize())
-	dst = append(dst, format)
-	dst = binary.AppendUvarint(dst, r.Number)
-	dst = binary.AppendVarint(dst, int64(r.At))
-	dst = append(binary.AppendUvarint(dst, uint64(len(r.Version))), r.Version...)
-	for _, payload := range [...][]byte{r.Event, r.Changes, r.Effects} {
+	dst = r.appendHead(slices.Grow(dst, r.bodySize()))
+	for _, payload := range r.payloads() {
 		dst = append(binary.AppendUvarint(dst, uint64(len(payload))), payload...)
 	}
 	return dst
 }
+
+// appendHead appends what is in front of the payloads.
+func (r *Record) appendHead(dst []byte) []byte {
+	dst = append(dst, format)
+	dst = binary.AppendUvarint(dst, r.Number)
+	dst = binary.AppendVarint(dst, int64(r.At))
+	return append(binary.AppendUvarint(dst, uint64(len(r.Version))), r.Version...)
+}
+
+// payloads returns what follows the head, each behind its length.
+func (r *Record) payloads() [3][]byte { return [...][]byte{r.Event, r.Changes, r.Effects} }
 
 // bodySize returns the most bytes that the body takes: 45 of format, numbers and lengths
 // beside what they are about.
@@ -109,11 +116,28 @@ const keptBuffer = 1 << 16
 // Seal is Record.Seal. It keeps nothing of the record.
 func (s *Sealer) Seal(r *Record, after Position) Position {
 	r.Number = after.Number + 1
+	if r.bodySize() > keptBuffer { // to make memory for a copy takes longer than to hash it
+		return s.sealLarge(r, after)
+	}
 	s.buffer = r.AppendBody(append(s.buffer[:0], after.Hash[:]...))
 	r.Hash = sha256.Sum256(s.buffer)
 	if cap(s.buffer) > keptBuffer {
 		s.buffer = nil
 	}
+	return r.Position()
+}
+
+// sealLarge is Seal piece by piece.
+func (s *Sealer) sealLarge(r *Record, after Position) Position {
+	hash := sha256.New()
+	s.buffer = r.appendHead(append(s.buffer[:0], after.Hash[:]...))
+	hash.Write(s.buffer)
+	for _, payload := range r.payloads() {
+		s.buffer = binary.AppendUvarint(s.buffer[:0], uint64(len(payload)))
+		hash.Write(s.buffer)
+		hash.Write(payload)
+	}
+	hash.Sum(r.Hash[:0])
 	return r.Position()
 }
 
