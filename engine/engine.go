@@ -27,6 +27,7 @@ type Engine struct {
 	spare struct { // of changes that the caller has given back
 		reservations []*berth.Reservation
 		plans        []*berth.Allotment
+		effects      []change.Effect // empty: room for those that are emitted next
 	}
 
 	yielded   bool // jobs have been stopped, and their PEs are not offered yet
@@ -163,11 +164,16 @@ func (e *Engine) settle() {
 // askSites emits the effects of what has changed. It does so before time moves on, so
 // that the effects are the same however often the engine is woken.
 func (e *Engine) askSites() {
-	for _, effect := range e.state.Unsettled() {
+	list := e.state.Unsettled(e.spare.effects)
+	e.spare.effects = nil
+	for i := range list {
+		effect := &list[i]
 		effect.Number = e.state.LastEffect() + 1
-		e.emit(change.Change{Kind: change.Emitted, Effect: &effect})
-		e.effects = append(e.effects, effect)
+		c := e.room(change.Emitted)
+		c.Effect = effect
+		e.fold(c, state.Ref{})
 	}
+	e.effects = append(e.effects, list...)
 }
 
 // advance moves the time on.

@@ -35,8 +35,8 @@ func (e *Engine) Fold(changes []change.Change) error {
 			return berth.Errorf(berth.Invalid, "changes", "change %d (%s): %v", i, changes[i].Kind, err)
 		}
 	}
-	e.state.Unsettled() // what the changes ask of sites is among them
-	e.state.Disturbed() // and how workflows were mended
+	e.state.Unsettled(nil) // what the changes ask of sites is among them
+	e.state.Disturbed()    // and how workflows were mended
 	return nil
 }
 

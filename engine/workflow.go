@@ -106,6 +106,7 @@ func (e *Engine) submitReady(w *berth.Workflow, plan *WorkflowPlan) (decided boo
 	if room := r.room[:0]; cap(e.changes)-len(e.changes) < cap(room) && len(e.changes)+1+2*len(found.Tasks) <= cap(room) {
 		e.changes = append(room, e.changes...)
 	}
+	e.effects, e.spare.effects = append(r.told[:0], e.effects...), r.effects[:0]
 	promised := workflowPromised(r.workflow, found)
 	e.emitAbout(&promised, state.Ref{Flow: r.flow})
 	for i := range r.requests {

@@ -183,6 +183,8 @@ type readyPlan struct {
 	reservations []berth.Reservation
 	entries      []state.Entry
 	room         []change.Change // for all changes
+	effects      []change.Effect // room for all of them, and for what is returned of them
+	told         []change.Effect
 }
 
 // fewReady is how many tasks a plan has at least that is made ready: to follow a smaller one is quick.
@@ -203,13 +205,20 @@ func (e *Engine) readyPlan(w *berth.Workflow, plan *WorkflowPlan) *readyPlan {
 	if err != nil {
 		return nil // which submitting it tells
 	}
-	n := len(places.Plan.Tasks)
+	n, managed := len(places.Plan.Tasks), 0
+	for i := range places.Plan.Tasks {
+		if e.state.Manages(places.Plan.Tasks[i].Place.Allotments[0].Resource.Site) {
+			managed++
+		}
+	}
 	r := &readyPlan{
 		of: w, workflow: own, places: places, flow: flow,
 		requests: make([]berth.Request, n), reservations: make([]berth.Reservation, n), entries: make([]state.Entry, n),
-		room: make([]change.Change, 2*n+2),
+		room: make([]change.Change, 2+2*n+managed), effects: make([]change.Effect, managed), told: make([]change.Effect, managed),
 	}
 	clear(r.room) // so that its memory is there
+	clear(r.effects)
+	clear(r.told)
 	clear(r.entries)
 	for i := range places.Plan.Tasks {
 		t := &places.Plan.Tasks[i]

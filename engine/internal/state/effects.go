@@ -45,15 +45,18 @@ func (s *State) sitesOf(e *Entry) []string {
 	return sites
 }
 
+// Manages reports whether a site is brought in line by effects.
+func (s *State) Manages(site string) bool { return s.managed[site] }
+
 // Touched reports whether Unsettled has anything to look at.
 func (s *State) Touched() bool { return len(s.touched) > 0 }
 
-// Unsettled returns what sites have to bring in line, without numbers, because of
+// Unsettled appends to an empty list what sites have to bring in line, without numbers, because of
 // the changes since it was asked last: for each reservation that changed, each
 // managed site at which it was or is, if its place there, its generation or whether
 // it runs is not what it was.
-func (s *State) Unsettled() []change.Effect {
-	var effects []change.Effect
+func (s *State) Unsettled(effects []change.Effect) []change.Effect {
+	effects = slices.Grow(effects, len(s.touched)) // nearly all are at one site
 	for i := range s.touched {
 		t := &s.touched[i]
 		e := t.entry
