@@ -68,8 +68,9 @@ func laterPayloads(s *step, a *asked) func(*journal.Record) {
 	}
 	own.effects, by.told, by.event = slices.Clone(s.effects), slices.Clone(a.told), nil
 	return func(rec *journal.Record) {
+		const change, effect = 176, 48 // bytes, about: what grows is copied
 		rec.Event = appendInput(nil, own.event, &by)
-		rec.Changes = record.AppendChanges(nil, own.changes)
-		rec.Effects = record.AppendEffects(nil, own.effects)
+		rec.Changes = record.AppendChanges(make([]byte, 0, change*len(own.changes)), own.changes)
+		rec.Effects = record.AppendEffects(make([]byte, 0, effect*len(own.effects)), own.effects)
 	}
 }

@@ -32,15 +32,15 @@ type group struct {
 	budget  int       // of combinations
 	steps   int       // that are left
 	chosen  []choice
-	areas   []areas    // of the holders whose PE-seconds are limited, live ones or charged ones
-	deepest int        // the part at which the last search at a start ended
-	stocked berth.Time // the earliest later start at which stocks suffice
+	areas   []areas      // of the holders whose PE-seconds are limited, live ones or charged ones
+	deepest int          // the part at which the last search at a start ended
+	stocked berth.Time   // the earliest later start at which stocks suffice
 	corners []berth.Time // when something changes in a pool that a part can use, up to read
 	read    berth.Time
 	ahead   berth.Duration // how far is read next
-	fewest  *demand  // of all parts, in all pools that they can use
-	bound   []demand // of the parts that can use one pool alone, by pool
-	within  []shares // by pool
+	fewest  *demand        // of all parts, in all pools that they can use
+	bound   []demand       // of the parts that can use one pool alone, by pool
+	within  []shares       // by pool
 }
 
 // areas is the PE-seconds that a holder may have, and has.
@@ -623,7 +623,7 @@ func (g *group) corner(start berth.Time) berth.Time {
 		g.read = start
 		for part := range g.shapes {
 			for i := range g.shapes[part] {
-				g.ahead = max(g.ahead, g.shapes[part][i].variant.Duration)
+				g.ahead = max(g.ahead, 4*min(g.shapes[part][i].variant.Duration, berth.Duration(berth.TimeLimit)/4))
 			}
 		}
 	}
