@@ -2,6 +2,7 @@ package hugepages
 
 import (
 	"math"
+	"math/bits"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -43,6 +44,9 @@ func ask(bytes []byte) {
 
 // wanted says whether asking does any good, and no harm.
 func wanted() bool {
+	if bits.UintSize < 64 {
+		return false // no room to spare
+	}
 	given, err := os.ReadFile(givenTo)
 	if err != nil || !strings.Contains(string(given), whoeverAsks) {
 		return false
