@@ -15,10 +15,6 @@ const (
 	tableEnds   = "<!-- end of claims.csv -->\n"
 )
 
-// earlierRules are the papers whose pages still have the verdicts of the rules before ADR
-// 0025: they were not repeated at full scale since, and their pages say so.
-var earlierRules = []string{"mixed-parallel", "dynamic-priority"}
-
 // claimsTable writes claims.csv as a table of a page, by kind: what the paper states first.
 func claimsTable(t *testing.T, rows [][]string) string {
 	t.Helper()
@@ -72,13 +68,6 @@ func TestResultsPagesAreWhatTheFilesBesideThemSay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := filepath.Join("..", "docs", "results")
 			page := string(fileAt(t, folder, name+".md"))
-			_, err := os.Stat(filepath.Join(folder, name, "claims.csv"))
-			if slices.Contains(earlierRules, name) {
-				if err == nil || !strings.Contains(page, "before [ADR 0025]") {
-					t.Error("in the list of earlier rules, but has claims.csv or does not say that its verdicts are older than ADR 0025")
-				}
-				return
-			}
 			claims := readCSV(t, fileAt(t, folder, name, "claims.csv"))
 			before, rest, begins := strings.Cut(page, tableBegins)
 			_, after, ends := strings.Cut(rest, tableEnds)
