@@ -102,7 +102,11 @@ func (a *app) root() *cobra.Command {
 func (a *app) computing(bytes int64, commands ...*cobra.Command) []*cobra.Command {
 	if a.expectHeap != nil {
 		for _, cmd := range commands {
-			cmd.PersistentPreRun = func(*cobra.Command, []string) { a.expectHeap(bytes) }
+			cmd.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+				if worker := cmd.Flags().Lookup("worker"); worker == nil || !worker.Changed { // whose memory has a limit
+					a.expectHeap(bytes)
+				}
+			}
 		}
 	}
 	return commands
