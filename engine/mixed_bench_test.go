@@ -82,9 +82,16 @@ func (m *bench) giveUp() {
 	m.live = m.live[:last]
 }
 
-// BenchmarkMixed has one engine decide about what users and operators do, by one goroutine: of 100 steps 62 replace a
-// promise by another, of which 20 are held and confirmed, 20 change one to another number of PEs, 10 extend one, 6 ask what could be had,
-// and 2 announce an outage of 8 PEs for an hour and call it off. CPU time is that of the whole process, garbage collection included.
+// BenchmarkMixed has one engine decide what users and operators ask of it, in one goroutine. A step is one of these,
+// drawn with the weights in brackets:
+//   - a promise is cancelled, and another one is asked for (42)
+//   - the same, but the new one is held and then confirmed (20)
+//   - a promise is changed to another number of PEs (20)
+//   - a promise is extended (10)
+//   - offers are asked for (6)
+//   - an outage of 8 PEs for an hour is announced and called off (2)
+//
+// CPU time is that of the whole process, garbage collection included.
 func BenchmarkMixed(b *testing.B) {
 	for _, binding := range []berth.Binding{berth.Late, berth.Early} {
 		for _, live := range []int{10_000, 100_000, 1_000_000} {
@@ -138,8 +145,8 @@ func (m *bench) step() {
 	}
 }
 
-// BenchmarkParts replaces a promise of eight parts at any of 20 sites by another, and eight of one part by as many, where each site has
-// as many live: what is told is the CPU time for eight parts.
+// BenchmarkParts measures co-allocation at 20 sites, each with as many live promises as the name says. A step replaces a promise of
+// eight parts by another, or eight promises of one part each by eight others. The CPU time is that of a step.
 func BenchmarkParts(b *testing.B) {
 	const sites, parts = 20, 8
 	for _, each := range []int{1_000, 10_000, 100_000} {

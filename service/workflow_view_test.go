@@ -117,7 +117,7 @@ func TestTasksOfACancelledWorkflowEndWithIt(t *testing.T) {
 	}
 }
 
-// halfDone is a service with workflow w of two tasks, of which the first has succeeded and the second was cancelled at 1120.
+// halfDone returns a service with a workflow w of two tasks. The first has succeeded; the second was cancelled at 1120.
 func halfDone(t *testing.T, dir string, c *clock) (*service.Host, *sqlite.Store) {
 	t.Helper()
 	c.seconds.Store(1000)

@@ -54,9 +54,11 @@ func wanted() bool {
 	if sure, err := os.ReadFile(overcommit); err != nil || strings.TrimSpace(string(sure)) == neverMore {
 		return false
 	}
-	var space unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_AS, &space); err != nil || space.Cur != unix.RLIM_INFINITY {
-		return false
+	for _, limit := range []int{unix.RLIMIT_AS, unix.RLIMIT_DATA} { // both count what is not used yet
+		var room unix.Rlimit
+		if err := unix.Getrlimit(limit, &room); err != nil || room.Cur != unix.RLIM_INFINITY {
+			return false
+		}
 	}
 	return debug.SetMemoryLimit(-1) == math.MaxInt64 && !strings.Contains(os.Getenv("GODEBUG"), noneForHeaps)
 }

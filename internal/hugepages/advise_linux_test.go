@@ -3,10 +3,13 @@ package hugepages
 import (
 	"bufio"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 var sink []byte
@@ -23,11 +26,32 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
-// Whoever has no address space to spare is not made to take some.
-func TestLimitsAreKept(t *testing.T) {
+// GODEBUG says that there are to be none.
+func TestGodebugIsKept(t *testing.T) {
 	t.Setenv("GODEBUG", "madvdontneed=1,disablethp=1")
 	if wanted() {
 		t.Error("huge pages are asked for where GODEBUG says none")
+	}
+}
+
+// A process with a limit that has no room for them goes on without them.
+func TestLimitsAreKept(t *testing.T) {
+	const limited = "BERTH_HUGEPAGESTEST_LIMIT"
+	limits := map[string]int{"address space": unix.RLIMIT_AS, "data": unix.RLIMIT_DATA}
+	if limit, child := limits[os.Getenv(limited)]; child {
+		const most = 4 << 30
+		if err := unix.Setrlimit(limit, &unix.Rlimit{Cur: most, Max: most}); err != nil {
+			t.Fatal(err)
+		}
+		Advise(2 * most)
+		return
+	}
+	for name := range limits {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestLimitsAreKept$")
+		cmd.Env = append(os.Environ(), limited+"="+name)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("with a limit of %s: %v\n%.600s", name, err, out)
+		}
 	}
 }
 

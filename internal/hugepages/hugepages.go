@@ -11,7 +11,7 @@ var once sync.Once
 // Advise asks for huge pages for as many bytes of the heap as room says, from
 // where it begins to grow; call it before much is on it, since what is there stays
 // where it is. Only the first call does anything, and none where the kernel gives
-// huge pages to all or to none, addresses have 32 bits, the address space or the heap has a limit,
+// huge pages to all or to none, addresses have 32 bits, the address space, the data or the heap has a limit,
 // memory must be there before it is used (vm.overcommit_memory = 2), or
 // GODEBUG=disablethp=1 says that the heap is to have none. Cost: a garbage
 // collection and, for each gigabyte, about a megabyte of the runtime's own and two milliseconds.
