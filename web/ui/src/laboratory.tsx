@@ -259,9 +259,10 @@ function One({ c, begun, zone, onEnded, onChange }: { c: Comparison; begun: bool
   const box = useRef<HTMLElement>(null);
   useEffect(() => {
     if (begun && box.current!.getBoundingClientRect().top > innerHeight - 120) box.current!.scrollIntoView({ block: 'start' }); // on a phone it is below the form
-    // Compare is disabled while a comparison runs: who pressed it goes on here, where it can be cancelled.
+    // Who pressed Compare goes on here, where it can be cancelled. Compare is disabled while a
+    // comparison runs, but one may be over before it is in the list; a focus elsewhere was moved there.
     const has = document.activeElement;
-    if (begun && (has === null || has === document.body || has.matches(':disabled'))) box.current!.focus({ preventScroll: true });
+    if (begun && (has === null || has === document.body || has.matches(':disabled, [type=submit]'))) box.current!.focus({ preventScroll: true });
   }, [begun]);
   const share = c.runs > 0 ? (c.done / c.runs) * 100 : 0;
   const took = c.started && c.ended ? length(at(c.ended) - at(c.started)) : '';
