@@ -3,6 +3,7 @@ package sweep
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,7 +105,11 @@ func Describe(path string) (*Description, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read from: nothing can be lost
-	line, err := nextLine(bufio.NewReader(file))
+	in, _, err := unpacked(file)
+	if err != nil {
+		return nil, berth.Errorf(berth.Invalid, "merge", "%s: %v", path, err)
+	}
+	line, err := nextLine(in)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLong) {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
@@ -144,6 +149,20 @@ func nextLine(in *bufio.Reader) ([]byte, error) {
 			return line, errLong
 		}
 	}
+}
+
+// unpacked reads a file of measurements, or one that gzip has packed; packed says which.
+// What is neither is read as it is.
+func unpacked(file io.Reader) (in *bufio.Reader, packed bool, err error) {
+	in = bufio.NewReaderSize(file, 1<<16)
+	if magic, _ := in.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) { // who reads on meets the error
+		return in, false, nil
+	}
+	plain, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, true, fmt.Errorf("unpacking: %w", err)
+	}
+	return bufio.NewReaderSize(plain, 1<<16), true, nil
 }
 
 // regular makes sure that what is there is neither a folder nor a device nor a pipe,
@@ -210,8 +229,14 @@ func read(plan *Plan, path, field string, values map[string][]float64) (int64, e
 	bad := func(line int, format string, args ...any) error {
 		return berth.Errorf(berth.Invalid, field, "%s:%d: %s", path, line, fmt.Sprintf(format, args...))
 	}
+	in, packed, err := unpacked(file)
+	switch {
+	case packed && field == "cells":
+		return 0, berth.Errorf(berth.Invalid, field, "%s: packed by gzip; want it unpacked, since measurements are added to its end", path)
+	case err != nil:
+		return 0, berth.Errorf(berth.Invalid, field, "%s: %v", path, err)
+	}
 	var whole int64
-	in := bufio.NewReaderSize(file, 1<<16)
 	for number := 1; ; number++ {
 		line, err := nextLine(in)
 		switch {
@@ -224,6 +249,8 @@ func read(plan *Plan, path, field string, values map[string][]float64) (int64, e
 				return 0, bad(1, noMeasurements)
 			}
 			return whole, nil // what is behind the last end of line was cut off
+		case packed && err != nil:
+			return 0, bad(number, "unpacking: %v; the file is damaged", err)
 		case err != nil:
 			return 0, fmt.Errorf("reading %s: %w", path, err)
 		}

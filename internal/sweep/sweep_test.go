@@ -1,6 +1,8 @@
 package sweep
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -213,6 +215,53 @@ func TestFilesWithoutEnd(t *testing.T) {
 			invalid(t, err, "merge", words)
 		}
 	}
+}
+
+// A file that gzip has packed is merged as it is, a damaged one is told of, and nothing is
+// added to one.
+func TestPackedFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cells.jsonl.gz")
+	pack := func(text string) []byte {
+		var out bytes.Buffer
+		z := gzip.NewWriter(&out)
+		if _, err := z.Write([]byte(text)); err != nil || z.Close() != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	put := func(content []byte) {
+		if err := os.WriteFile(path, content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := run(t, squares(50, make([]atomic.Int64, 50)), Options{})
+	packed := pack(string(whole.Bytes()))
+	put(packed)
+	if r := run(t, squares(50, nil), Options{From: []string{path}}); !bytes.Equal(r.Bytes(), whole.Bytes()) {
+		t.Errorf("of a packed file it is\n%s", r.Bytes())
+	}
+	if d, err := Describe(path); err != nil || d.Name != "squares" || d.Cells != 50 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	_, err := Run(t.Context(), squares(50, nil), Options{File: path})
+	invalid(t, err, "cells", "packed by gzip; want it unpacked")
+	if left, _ := os.ReadFile(path); !bytes.Equal(left, packed) {
+		t.Error("the file was changed")
+	}
+	for words, content := range map[string][]byte{
+		": unpacking: ":                         packed[:6],
+		"unexpected EOF; the file is damaged":   packed[:len(packed)-12],
+		"invalid checksum; the file is damaged": append(bytes.Clone(packed[:len(packed)-8]), 1, 2, 3, 4, 5, 6, 7, 8),
+		":1: no file of measurements":           pack("id,verdict\n"),
+		":3: not a measurement":                 pack(strings.Replace(string(whole.Bytes()), "i=1\"", "", 1)),
+	} {
+		put(content)
+		_, err := Run(t.Context(), squares(50, nil), Options{From: []string{path}})
+		invalid(t, err, "merge", words)
+	}
+	put(packed[:6])
+	_, err = Describe(path)
+	invalid(t, err, "merge", ": unpacking: ")
 }
 
 // Two processes do not write to the same file.
