@@ -424,12 +424,24 @@ func (h *Host) Recall(ctx context.Context, ask Ask, parts int) ([]Answer, error)
 func (h *Host) may(ask *Ask, id string) (*card, error) {
 	k := h.core.card(id)
 	if k == nil || !k.seenBy(ask.By) || h.shadowed(k.request) {
-		return nil, noReservation(id)
+		return nil, h.otherThan(ask.By, id)
 	}
 	if ask.IfVersion != 0 && ask.IfVersion != k.version {
 		return nil, berth.Errorf(berth.Conflict, "version", "%d; it is %d by now, so look again", ask.IfVersion, k.version)
 	}
 	return k, nil
+}
+
+// otherThan is the error about an id that is not of a reservation which a principal may see. It may be that of something else
+// they may see, that is acted on by other calls.
+func (h *Host) otherThan(by Principal, id string) error {
+	if f := h.core.flows.byID[id]; f != nil && f.seenBy(by, h.core.card) {
+		return berth.Errorf(berth.NotFound, "id", "no reservation %q, but a workflow: want the id of the reservation of a task, which berth workflow show tells, or the calls about workflows for all of it", id)
+	}
+	if s := h.core.series.byID[id]; s != nil && s.seenBy(by, h.core.card) {
+		return berth.Errorf(berth.NotFound, "id", "no reservation %q, but a series: want the id of the reservation of an occurrence, which berth series show tells, or the calls about series for all of it", id)
+	}
+	return noReservation(id)
 }
 
 func noReservation(id string) error {

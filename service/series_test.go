@@ -3,11 +3,13 @@ package service_test
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/engine"
 	"github.com/berth-hpc/berth/service"
 )
 
@@ -190,6 +192,33 @@ func TestASeriesIsItsOwners(t *testing.T) {
 	asAnn.Request.User = "ann"
 	_, err = h.SubmitSeries(t.Context(), bob, asAnn)
 	wantCode(t, err, berth.Denied)
+}
+
+// Who changes a workflow or a series by the way of a reservation is told what it is; others hear nothing of it.
+func TestWhatIsNoReservation(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	h := start(t, t.TempDir(), onePool(4), c)
+	series := submitSeries(t, h, ann, weekly(3, 3, 3)).Series.Series.ID
+	w := berth.Workflow{ID: "night", Deadline: berth.Forever, Algorithm: berth.BestAlgorithm, Repair: berth.RepairBoth, Tasks: []berth.WorkflowTask{{ID: "a", Seconds: 100, Alpha: 1}}}
+	if a, err := h.SubmitWorkflow(t.Context(), ann, w); err != nil || a.Workflow.State != service.FlowPromised {
+		t.Fatalf("%+v, %v", a.Workflow, err)
+	}
+	for id, words := range map[string]string{"night": "but a workflow: want the id of the reservation of a task", series: "but a series: want the id of the reservation of an occurrence"} {
+		_, err := h.Release(t.Context(), ann, id)
+		wantCode(t, err, berth.NotFound)
+		if err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%v, want %q", err, words)
+		}
+		_, err = h.Release(t.Context(), bob, id)
+		wantCode(t, err, berth.NotFound)
+		if err == nil || strings.Contains(err.Error(), "but a") {
+			t.Errorf("bob hears %v", err)
+		}
+	}
+	if _, err := h.Release(t.Context(), ann, engine.TaskID("night", 0, 1)); err != nil {
+		t.Errorf("the task: %v", err)
+	}
 }
 
 // What is ready while it waits for its turn is ready when it is decided.

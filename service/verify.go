@@ -64,26 +64,23 @@ func verify(ctx context.Context, store journal.Store, progress func(number uint6
 			judge = core.engine
 		}
 	}
-	var decoder record.Decoder
 	v.To = v.From
-	for rec, err := range store.Read(ctx, v.From.Number+1) {
-		if err != nil {
-			return v, err
-		}
-		err := caught(rec.Number, following, func() (err error) {
-			judge, err = redecide(judge, &rec, &decoder)
+	var decoder record.Decoder
+	err := ahead(ctx, store, v.From.Number, parseRecord, func() error { return nil }, func(p *verifiable) (err error) {
+		if judge, err = redecide(judge, p, &decoder); err != nil {
 			return err
-		})
-		if f := faultOf(err); f != nil {
-			f.read(ctx, store)
 		}
-		if err != nil {
-			return v, err
-		}
-		v.To, v.Records = rec.Position(), v.Records+1
+		v.To, v.Records = p.rec.Position(), v.Records+1
 		if progress != nil {
-			progress(rec.Number)
+			progress(p.rec.Number)
 		}
+		return nil
+	})
+	if u, is := errors.AsType[*unreadable](err); is {
+		return v, u.err // which says where
+	}
+	if err != nil {
+		return v, err
 	}
 	if judge != nil {
 		if err := judge.Check(); err != nil {
@@ -94,14 +91,24 @@ func verify(ctx context.Context, store journal.Store, progress func(number uint6
 	return v, nil
 }
 
+// verifiable is a record and what came in with it.
+type verifiable struct {
+	rec journal.Record
+	in  input
+}
+
+func parseRecord(rec *journal.Record, decoder *record.Decoder) (p verifiable, err error) {
+	p.rec = *rec
+	p.in, err = parseInput(rec.Event, decoder)
+	return p, err
+}
+
 // redecide decides a record again and returns the engine after it.
-func redecide(judge *engine.Engine, rec *journal.Record, decoder *record.Decoder) (*engine.Engine, error) {
-	in, err := parseInput(rec.Event, decoder)
+func redecide(judge *engine.Engine, p *verifiable, decoder *record.Decoder) (*engine.Engine, error) {
+	in, err := &p.in, error(nil)
 	switch {
-	case err != nil:
-		return nil, fmt.Errorf("record %d: %w", rec.Number, err)
-	case in.event == nil && in.config == nil && len(rec.Changes) > 0:
-		err = fmt.Errorf("it changes something, and only tells what was seen or answered")
+	case in.event == nil && in.config == nil && len(p.rec.Changes) > 0:
+		err = errors.New("it changes something, and only tells what was seen or answered")
 	case in.event == nil && in.config == nil:
 		return judge, nil
 	case in.config != nil && judge == nil:
@@ -109,12 +116,12 @@ func redecide(judge *engine.Engine, rec *journal.Record, decoder *record.Decoder
 	case in.config != nil:
 		judge, err = engine.Restore(*in.config, judge.Snapshot())
 	case judge == nil:
-		err = fmt.Errorf("nothing says which configuration was in force")
+		err = errors.New("nothing says which configuration was in force")
 	default:
-		return judge, decoder.RedecideEvent(judge, rec, *in.event)
+		return judge, decoder.RedecideEvent(judge, &p.rec, *in.event)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("record %d: %w", rec.Number, err)
+		return nil, fmt.Errorf("record %d: %w", p.rec.Number, err)
 	}
 	return judge, nil
 }

@@ -381,12 +381,12 @@ func (r *regularSeries) context() forecast.Context { return forecast.Context{Per
 
 // amounts writes how many values a series has, and of what.
 func (r *regularSeries) amounts() string {
-	text := fmt.Sprintf("%d periods of %s", len(r.Values), seconds(int64(r.Period)))
+	text := fmt.Sprintf("%s of %s", counted(len(r.Values), "period", "periods"), seconds(int64(r.Period)))
 	if r.Held > 0 {
 		text += fmt.Sprintf(", %d of them repeated", r.Held)
 	}
 	if n := len(r.Breaks); n > 0 {
-		text += fmt.Sprintf(", %d breaks", n)
+		text += ", " + counted(n, "break", "breaks")
 	}
 	return text
 }

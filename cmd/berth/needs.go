@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -38,8 +39,7 @@ func simNeeds(flags *simFlags, machine *scenario.Machine, src *scenario.Scenario
 	var (
 		file      = src.Origin == scenario.OfRequests
 		batch     = slices.Contains(scenario.Batches(), config.Match)
-		chance    = config.Match == "random" || config.Match == "mga" // draws of its own
-		draws     = chance || flags.Noise > 0 || flags.Failures.PEs > 0 || flags.Workflows.Draws()
+		draws     = flags.draws(config)
 		extends   = config.Overrun == engine.OverrunRunOn || config.Overrun == engine.OverrunDelay
 		preset, _ = engine.PresetNamed(flags.Preset)
 		every     = config.Trigger == engine.TriggerOnPeriod
@@ -71,6 +71,25 @@ func simNeeds(flags *simFlags, machine *scenario.Machine, src *scenario.Scenario
 		{src.Data && machine.Links(), "data to move: storage in a file of requests, and links in one of --sites", []string{"staging"}},
 		{flags.format == formats[0], "-o table; the other forms have it always", []string{"by-size"}},
 	}
+}
+
+// draws reports whether something is drawn at random, whatever the workload is.
+func (flags *simFlags) draws(config *engine.Config) bool {
+	return config.Match == "random" || config.Match == "mga" || flags.Noise > 0 || flags.Failures.PEs > 0 || flags.Workflows.Draws()
+}
+
+// idle says of flags that were given and do nothing, but are given out of habit and so not refused, why they do nothing.
+func (flags *simFlags) idle(cmd *cobra.Command, src *scenario.Scenario, config *engine.Config) (notes []string) {
+	log := src.Origin == scenario.OfLog
+	for _, flag := range []string{"seed", "replications"} {
+		if log && !src.Requests && !flags.draws(config) && cmd.Flags().Changed(flag) {
+			notes = append(notes, fmt.Sprintf("--%s: does nothing; ordinary jobs are as the log has them, and nothing is drawn without --noise, --failures, --workflows, --match random or mga", flag))
+		}
+	}
+	if log && !flags.Estimates && cmd.Flags().Changed("run-times") {
+		notes = append(notes, "--run-times: does nothing without --estimates; what a log asks for is how long it ran")
+	}
+	return notes
 }
 
 // fit refuses flags that do nothing for the workload and the machine, and leaves

@@ -62,6 +62,9 @@ func (a *app) sim(cmd *cobra.Command, flags *simFlags) error {
 	if err := fit(cmd, flags, machine, src, &config); err != nil {
 		return err
 	}
+	for _, note := range flags.idle(cmd, src, &config) {
+		a.say("berth: %s", note)
+	}
 	batch := &scenario.Batch{Runs: flags.Runs(src.Jobs), Scenario: src, First: first, Machine: machine, Config: config}
 	if err := flags.runsWritable(batch.Runs); err != nil {
 		return err
