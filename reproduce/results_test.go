@@ -3,6 +3,7 @@ package reproduce
 import (
 	"bytes"
 	"compress/gzip"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/berth-hpc/berth/internal/realdata"
 )
+
+var newCells = flag.String("results.cells", "", "folder of new measurements, cells-NAME.jsonl, that -update packs for docs/results first")
 
 // resultsFolder has a page for each paper, a folder of its name with the files that the page
 // rests on, and the measurements that those are made of, as cells-NAME.jsonl.gz.
@@ -193,9 +196,7 @@ func threeDigits(text string) string {
 }
 
 // What stands beside the pages of results is what their measurements come to today: claims,
-// comparisons, tables and drawings, byte for byte. With -update it is written again, and the
-// measurements themselves are those that the environment variable BERTH_CELLS names, as
-// cells-NAME.jsonl in a folder, where it is set.
+// comparisons, tables and drawings, byte for byte. With -update it is written again.
 func TestResultsAreMadeOfTheirMeasurements(t *testing.T) {
 	data := filepath.Dir(filepath.Dir(realdata.File(t, "swf", cm5.file+".swf.gz")))
 	for i := range Papers {
@@ -297,11 +298,10 @@ func reported(t *testing.T, p *Paper, o Options) map[string][]byte {
 // packMeasurements packs new measurements of a paper, if there are any, in the order of the plan.
 func packMeasurements(t *testing.T, p *Paper, o Options, to string) {
 	t.Helper()
-	folder := os.Getenv("BERTH_CELLS")
-	if folder == "" {
+	if *newCells == "" {
 		return
 	}
-	o.Sweep.From = []string{filepath.Join(folder, "cells-"+p.Name+".jsonl")}
+	o.Sweep.From = []string{filepath.Join(*newCells, "cells-"+p.Name+".jsonl")}
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err == nil {

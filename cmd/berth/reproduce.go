@@ -154,9 +154,8 @@ not there.
 Long ones can be interrupted: with --cells finished measurements are in a file,
 and the same command goes on from there. With --shard several machines measure a
 part each, into a file each, and --merge makes the report of all; it reads what gzip
-has packed, too. The file's first
-line says of what the measurements are; those of other options, another version
-or another sweep are refused, and none is counted twice.
+has packed, too. The first line of a file says of what the measurements are; those of
+other options, another version or another sweep are refused, and none is counted twice.
 
 Papers:
 
