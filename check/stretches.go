@@ -132,16 +132,16 @@ func (c *checker) displacedTo(rec *record) int64 {
 // it may begin later while the line lasts.
 func (c *checker) outagesAt(rec *record, s *stretch) []int32 {
 	var lines []int32
-	since, latest := s.from, s.from
+	since, last := s.from, s.from
+	if rec.has(fEnd) {
+		last = max(last, rec.end-1)
+	}
 	if s.from == rec.start {
 		since = rec.arrival
-		if rec.has(fEnd) {
-			latest = max(latest, rec.end-1)
-		}
 	}
 	for _, k := range c.linesOf(s.cause) {
 		o := &c.file.records[k]
-		if o.kind == outage && o.place == rec.place && o.start <= latest && (!o.has(fEnd) || o.end > s.from) && (!o.has(fActualEnd) || o.actual >= since) {
+		if o.kind == outage && o.place == rec.place && o.start <= last && (o.start <= s.from || s.from == rec.start || o.has(fArrival) && o.arrival <= s.from) && (!o.has(fEnd) || o.end > s.from) && (!o.has(fActualEnd) || o.actual >= since) {
 			lines = append(lines, k)
 		}
 	}

@@ -135,18 +135,26 @@ func TestStretchAtTheStartAfterAnOutage(t *testing.T) {
 	}
 }
 
-// What was lost before the start may be lost to an outage that begins before the end; what is lost later is not.
-func TestStretchAtTheStartBeforeAnOutage(t *testing.T) {
-	for _, row := range []struct{ from, start, violations int }{{10, 10, 0}, {10, 49, 0}, {10, 50, 1}, {11, 12, 1}} {
+// What was lost before the start may be lost to an outage that begins before the end; what is lost later only if it was
+// announced by then.
+func TestStretchBeforeAnOutage(t *testing.T) {
+	for _, row := range []struct {
+		from, start int
+		announced   string
+		violations  int
+	}{
+		{10, 10, "", 0}, {10, 49, "", 0}, {10, 50, "", 1}, {11, 12, "", 1}, {11, 12, `"arrival":12,`, 1}, {11, 12, `"arrival":11,`, 0},
+		{11, 49, `"arrival":0,`, 0}, {11, 50, `"arrival":0,`, 1},
+	} {
 		for _, pes := range []string{`,"pes":"0-2"`, ""} {
 			lines := fmt.Sprintf(`{"id":"r","arrival":4,"ready":10,"deadline":90,"duration":40,"npe":3,"accepted":true,"start":10,"end":50%s,"stretches":[{"from":%d,"npe":2,"pes":"0,2","cause":"o"}]}
-{"id":"o","kind":"outage","npe":1,"start":%d,"end":60,"pes":"1"}`, pes, row.from, row.start)
+{"id":"o","kind":"outage",%s"npe":1,"start":%d,"end":60,"pes":"1"}`, pes, row.from, row.announced, row.start)
 			want := row.violations
 			if pes == "" {
 				want *= 2 // PEs that it lacks are counted too
 			}
 			if got := on(t, 4, lines).Violations; len(got) != want {
-				t.Errorf("PEs%s from %d, the outage from %d: %q, want %d violations", pes, row.from, row.start, got, want)
+				t.Errorf("PEs%s from %d, the outage from %d (%s): %q, want %d violations", pes, row.from, row.start, row.announced, got, want)
 			}
 		}
 	}

@@ -131,22 +131,27 @@ func becoming(list []berth.Stretch, next berth.Stretch) []berth.Stretch {
 	return append(list, next)
 }
 
-// takers returns the lines of outages that can have taken PEs at some time, those that last before those that were over.
+// takers returns the lines of outages that can have taken PEs at some time: those that last, those that were over, and those that
+// were announced, for which a site does not give what it is asked for anew.
 func (l *losing) takers(from berth.Time) []int {
-	var last, over []int
+	var last, over, ahead []int
 	for i := range l.lines {
 		o := &l.lines[i]
-		until, since := from, from
+		since := from
 		if from == l.at.Start {
-			until, since = l.at.End-1, l.arrival
+			since = l.arrival
 		}
 		switch {
-		case *o.Start > until || o.End != nil && *o.End <= from || o.ActualEnd != nil && *o.ActualEnd < since:
+		case *o.Start >= l.at.End || o.End != nil && *o.End <= from || o.ActualEnd != nil && *o.ActualEnd < since:
+		case *o.Start > from && from != l.at.Start:
+			if o.Arrival <= from {
+				ahead = append(ahead, i)
+			}
 		case o.ActualEnd != nil && *o.ActualEnd <= from:
 			over = append(over, i)
 		default:
 			last = append(last, i)
 		}
 	}
-	return append(last, over...)
+	return slices.Concat(last, over, ahead)
 }

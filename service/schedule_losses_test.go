@@ -169,6 +169,39 @@ func TestScheduleTellsWhichOutageTookPEs(t *testing.T) {
 	})
 }
 
+// What has begun and is made anew at its site after a loss has PEs to its end there, or not at all: those that another reservation
+// is to get before then are lost to that one at once, and the schedule says so.
+func TestScheduleOfWhatGivesWayToAnAnnouncedReservation(t *testing.T) {
+	inHarbour(t, site.UnitNode, func(t *testing.T, w *harbour) {
+		w.pass(10)
+		w.reserve("r", 4, 60, 3600)
+		w.pass(70)
+		w.book("eve", w.now()+900, w.now()+1200, "n4")
+		w.pass(20)
+		if lines := w.schedule("another reservation is ahead"); len(lineOf(t, lines, "r").Stretches) != 1 {
+			t.Errorf("it loses PEs when that begins: %+v", lines)
+		}
+		w.site.Fail("n1", "broken")
+		w.pass(60)
+		lines := w.schedule("it is made anew")
+		r := lineOf(t, lines, "r")
+		if last := r.Stretches[len(r.Stretches)-1]; last.NPE != 2 || !w.get("r").Sites[0].Made {
+			t.Fatalf("%+v", r)
+		}
+		ahead := 0
+		for _, s := range r.Stretches {
+			if o := lineOf(t, lines, s.Cause); *o.Start > s.From && o.Arrival <= s.From {
+				ahead++
+			}
+		}
+		if ahead != 1 {
+			t.Errorf("want one loss because of what is ahead: %+v", r)
+		}
+		w.pass(1300)
+		w.schedule("that is over")
+	})
+}
+
 // After what was before is dropped, what is degraded lacks PEs from there on, or from its start on, because of outages that take them then or
 // that lie ahead.
 func TestScheduleOfACompactedJournal(t *testing.T) {

@@ -33,9 +33,7 @@ func accounts(t *testing.T) *lab {
 		"add user sys account=project qos=small defaultqos=small",
 		"add user bin account=course MaxJobs=0",
 	} {
-		if out, err := l.cluster.Command("sacctmgr", append([]string{"--immediate"}, strings.Fields(line)...)...); err != nil {
-			t.Fatal(line, err, out)
-		}
+		l.cluster.Account(line)
 	}
 	l.looked()
 	l.until("slurmctld knows them", func() bool {
@@ -265,12 +263,6 @@ func TestRefusedForGoodForAMoment(t *testing.T) {
 	l.manager.GiveUpAfter = 15
 	l.open()
 	l.looked()
-	manages := func(line string) {
-		t.Helper()
-		if out, err := l.cluster.Command("sacctmgr", append([]string{"--immediate"}, strings.Fields(line)...)...); err != nil {
-			t.Fatal(line, err, out)
-		}
-	}
 	promised := func(in berth.Duration) string {
 		a, err := l.askAs("games", berth.Sharing{Account: "course"}, in, 60, 1)
 		if err != nil || !isPromised(a.Reservation) {
@@ -279,13 +271,13 @@ func TestRefusedForGoodForAMoment(t *testing.T) {
 		return a.Reservation.ID
 	}
 	back, gone := promised(horizon+5), promised(horizon+30)
-	manages("delete account course")
+	l.cluster.Account("delete account course")
 	l.until("Slurm refuses it", func() bool { return l.get(back).Sites[0].Trouble != "" })
 	if r := l.get(back); r.State != service.Confirmed || !strings.Contains(r.Sites[0].Trouble, "it fails at ") {
 		t.Errorf("refused for good it is %s: %s", r.State, r.Sites[0].Trouble)
 	}
-	manages("add account course parent=project")
-	manages("add user games account=course")
+	l.cluster.Account("add account course parent=project")
+	l.cluster.Account("add user games account=course")
 	l.made(back)
 	if r := l.get(back); r.State != service.Confirmed || strings.Contains(r.Sites[0].Trouble, "fails") {
 		t.Errorf("made it is %s: %s", r.State, r.Sites[0].Trouble)
@@ -294,7 +286,7 @@ func TestRefusedForGoodForAMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.until("it is gone", func() bool { return strings.Contains(l.shown("reservation"), "No reservations") })
-	manages("delete account course")
+	l.cluster.Account("delete account course")
 	l.until("the other one is refused too", func() bool { return l.get(gone).Sites[0].Trouble != "" })
 	l.until("it has failed", func() bool { return l.get(gone).State == service.Failed })
 	if no := l.get(gone).Refusal; no == nil || no.Reason != berth.SiteRefused || !strings.Contains(no.Words, "nvalid account") {

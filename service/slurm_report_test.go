@@ -77,9 +77,7 @@ func TestReportAgreesWithTheAccountingOfSlurm(t *testing.T) {
 	}
 	l := newLabOf(t, slurmtest.Start(t, slurmtest.Options{Accounting: true, Nodes: 8}), site.UnitNode, false)
 	for _, line := range []string{"add account project", "add account course", "add user games account=project", "add user games account=course", "add user daemon account=project"} {
-		if out, err := l.cluster.Command("sacctmgr", append([]string{"--immediate"}, strings.Fields(line)...)...); err != nil {
-			t.Fatal(line, err, out)
-		}
+		l.cluster.Account(line)
 	}
 	l.until("slurmctld knows them", func() bool {
 		users, err := l.cluster.Command("scontrol", "--oneliner", "show", "assoc_mgr", "flags=assoc", "users=daemon")

@@ -76,6 +76,20 @@ func (c *Cluster) startAccounting() error {
 	return nil
 }
 
+// Account changes the accounting by a command of sacctmgr, such as "add account project". The database may refuse one that meets
+// another, of slurmctld, so one that fails is tried again.
+func (c *Cluster) Account(command string) {
+	c.t.Helper()
+	out, err := "", error(nil)
+	if !c.eventually(func() bool {
+		out, err = c.Command("sacctmgr", append([]string{"--immediate"}, strings.Fields(command)...)...)
+		return err == nil
+	}) {
+		text, _ := os.ReadFile(c.path("log/slurmdbd.log")) // none is as good as empty
+		c.t.Fatalf("slurm: sacctmgr %s: %v: %s\n%s", command, err, out, lastLines(string(text), 10))
+	}
+}
+
 // answers reports whether something listens at an address.
 func answers(address string) bool {
 	conn, err := net.Dial("tcp", address)
