@@ -548,7 +548,7 @@ func (s *State) Soon(until berth.Time, wanted func(*Entry) bool) []*Entry {
 }
 
 // Within is Soon for those alone that end after another time, from. Cost: O(n) for n that are held or active, or overlap that
-// time and the longest reservation before it; and O(m), a nanosecond each, for m timers.
+// time and the longest reservation before it, a few hours more at either end.
 func (s *State) Within(from, until berth.Time, wanted func(*Entry) bool) []*Entry {
 	due := s.timers.until(until)
 	if low := from.Add(-s.timers.reach); low > s.now {

@@ -107,7 +107,7 @@ func New(config Config) *State {
 		named:     map[string]*Entry{},
 		workflows: workflows{byID: map[string]*Flow{}},
 		openByID:  map[string]*Open{},
-		timers:    timers{ranks: config.Ranks},
+		timers:    timers{ranks: config.Ranks, width: firstWidth},
 
 		countsUnused: config.NoShows, charged: charges(newByHolder[map[policy.Month]int64]()),
 	}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -36,7 +37,7 @@ type timer struct {
 	Sequence uint64 // of the reservation; of a job, outage or open series its number
 	Part     int
 	Class    Class
-	place    int32 // in the heap, from 1; 0 while it is not set
+	place    int32 // in the heap of its bucket, from 1; 0 while it is not set
 	entry    *Entry
 	job      *Job
 }
@@ -74,13 +75,30 @@ func (t *timer) id() string {
 	return "" // an outage or an open series, which its number identifies, or a scheduling point
 }
 
-// timers is what is to come, a heap with the first at its root. It follows from
-// the ledger, the queue of jobs and the outages. Adding and dropping cost O(log n).
+// timers is what is to come, by time: each bucket has what is due within one stretch of time, a heap with the first at its root. It
+// follows from the ledger, the queue of jobs and the outages. Adding and dropping cost O(log n), and what is due between two times
+// is found without a look at the rest. See R. Brown, "Calendar Queues", Communications of the ACM 31 (1988); here a bucket is of one
+// stretch alone, and all stretches get longer when there are too many.
 type timers struct {
-	heap  []timerSlot
-	ranks Ranks
-	reach berth.Duration // from the timer of what waits for its start, and is not only held, to its end: never more than this
+	buckets []bucket // in order of time; none is empty
+	width   uint     // a bucket is of 2^width seconds
+	ranks   Ranks
+	reach   berth.Duration // from the timer of what waits for its start, and is not only held, to its end: never more than this
+	spare   []timerSlot    // empty; its memory is for the next bucket
 }
+
+// bucket is what is due from number·2^width until before (number+1)·2^width.
+type bucket struct {
+	number int64
+	heap   []timerSlot
+}
+
+// A bucket begins with four and a half hours. With as many of them as this, two years, what is moved when one comes or goes
+// is some 100 KB.
+const (
+	firstWidth  = 14
+	mostBuckets = 4096
+)
 
 // timerSlot is a timer and its time, so that most comparisons look nowhere else.
 type timerSlot struct {
@@ -102,39 +120,82 @@ func (ts *timers) before(a, b timerSlot) bool {
 	return t.Part < u.Part
 }
 
+// find returns the place of the bucket of a time; ok is false if there is none, and it would be there.
+func (ts *timers) find(at berth.Time) (i int, ok bool) {
+	number, below := int64(at)>>ts.width, len(ts.buckets)
+	for i < below {
+		if mid := int(uint(i+below) >> 1); ts.buckets[mid].number < number {
+			i = mid + 1
+		} else {
+			below = mid
+		}
+	}
+	return i, i < len(ts.buckets) && ts.buckets[i].number == number
+}
+
 // add sets a timer that is not set.
 func (ts *timers) add(t *timer) {
 	if t.place != 0 {
 		panic("engine: a timer is set twice")
 	}
-	ts.heap = append(ts.heap, timerSlot{})
-	ts.rise(len(ts.heap)-1, timerSlot{t.At, t})
+	i, ok := ts.find(t.At)
+	if !ok {
+		if len(ts.buckets) == mostBuckets {
+			ts.widen()
+			ts.add(t)
+			return
+		}
+		ts.buckets = slices.Insert(ts.buckets, i, bucket{int64(t.At) >> ts.width, ts.spare})
+		ts.spare = nil
+	}
+	h := append(ts.buckets[i].heap, timerSlot{})
+	ts.buckets[i].heap = h
+	ts.rise(h, len(h)-1, timerSlot{t.At, t})
 }
 
-// until yields the timers that are due until a time, in no particular order. Cost: O(what is due).
-func (ts *timers) until(at berth.Time) iter.Seq[*timer] {
-	return func(yield func(*timer) bool) {
-		for look := []int{0}; len(look) > 0; {
-			i := look[len(look)-1]
-			look = look[:len(look)-1]
-			if i >= len(ts.heap) || ts.heap[i].at > at { // nor is what is below it due
-				continue
+// widen makes one bucket of all that are of the same stretch when stretches are twice as long, until there are fewer by half.
+func (ts *timers) widen() {
+	for len(ts.buckets) > mostBuckets/2 {
+		ts.width++
+		list := ts.buckets[:0]
+		for _, b := range ts.buckets {
+			b.number >>= 1
+			if last := len(list) - 1; last >= 0 && list[last].number == b.number {
+				into := &list[last]
+				for _, x := range b.heap {
+					into.heap = append(into.heap, timerSlot{})
+					ts.rise(into.heap, len(into.heap)-1, x)
+				}
+			} else {
+				list = append(list, b)
 			}
-			if !yield(ts.heap[i].timer) {
-				return
-			}
-			look = append(look, 2*i+1, 2*i+2)
 		}
+		clear(ts.buckets[len(list):])
+		ts.buckets = list
 	}
 }
 
-// between yields the timers that are due from a time until another, in no particular order. Cost: O(n) for n timers,
-// looking at none of the others but at its time.
+// until yields the timers that are due until a time, in no particular order. Cost: O(what is due).
+func (ts *timers) until(at berth.Time) iter.Seq[*timer] { return ts.between(math.MinInt64, at) }
+
+// between yields the timers that are due from a time until another, in no particular order. Cost: O(n) for n timers of the buckets
+// that overlap that, and a search.
 func (ts *timers) between(from, until berth.Time) iter.Seq[*timer] {
 	return func(yield func(*timer) bool) {
-		for i := range ts.heap {
-			if slot := &ts.heap[i]; from <= slot.at && slot.at <= until && !yield(slot.timer) {
-				return
+		first, _ := ts.find(from)
+		var look []int
+		for i := first; i < len(ts.buckets) && ts.buckets[i].number <= int64(until)>>ts.width; i++ {
+			h := ts.buckets[i].heap
+			for look = append(look[:0], 0); len(look) > 0; {
+				k := look[len(look)-1]
+				look = look[:len(look)-1]
+				if k >= len(h) || h[k].at > until { // nor is what is below it due
+					continue
+				}
+				if h[k].at >= from && !yield(h[k].timer) {
+					return
+				}
+				look = append(look, 2*k+1, 2*k+2)
 			}
 		}
 	}
@@ -142,74 +203,86 @@ func (ts *timers) between(from, until berth.Time) iter.Seq[*timer] {
 
 // drop takes out a timer, if it is set.
 func (ts *timers) drop(t *timer) {
-	if t.place == 0 {
-		return
+	if t.place != 0 {
+		ts.take(t, t.At)
 	}
-	i, last := int(t.place)-1, len(ts.heap)-1
+}
+
+// take takes out a timer that is set for a time.
+func (ts *timers) take(t *timer, at berth.Time) {
+	b, _ := ts.find(at)
+	h := ts.buckets[b].heap
+	i, last := int(t.place)-1, len(h)-1
 	t.place = 0
-	x := ts.heap[last]
-	ts.heap[last] = timerSlot{}
-	ts.heap = ts.heap[:last]
-	if i < last {
-		ts.put(i, x)
+	x := h[last]
+	h[last] = timerSlot{}
+	h = h[:last]
+	ts.buckets[b].heap = h
+	switch {
+	case last == 0:
+		ts.spare = h
+		ts.buckets = slices.Delete(ts.buckets, b, b+1)
+	case i < last:
+		ts.put(h, i, x)
 	}
 }
 
 // reset makes a timer another one; it is set then, whether it was before or not.
 func (ts *timers) reset(t *timer, into timer) {
-	into.place = t.place
-	if *t = into; t.place == 0 {
-		ts.add(t)
-		return
-	}
-	ts.put(int(t.place)-1, timerSlot{t.At, t})
-}
-
-// put puts a slot where i is, or where it belongs.
-func (ts *timers) put(i int, x timerSlot) {
-	if i > 0 && ts.before(x, ts.heap[(i-1)/2]) {
-		ts.rise(i, x)
-	} else {
-		ts.sink(i, x)
-	}
+	ts.drop(t)
+	into.place = 0
+	*t = into
+	ts.add(t)
 }
 
 // move sets a timer for another time, whether it is set already or not.
 func (ts *timers) move(t *timer, at berth.Time) {
 	was := t.At
 	t.At = at
-	switch i := int(t.place) - 1; {
-	case i < 0:
+	switch {
+	case t.place == 0:
 		ts.add(t)
-	case at < was:
-		ts.rise(i, timerSlot{at, t})
+	case int64(was)>>ts.width != int64(at)>>ts.width:
+		ts.take(t, was)
+		ts.add(t)
 	default:
-		ts.sink(i, timerSlot{at, t})
+		b, _ := ts.find(at)
+		ts.put(ts.buckets[b].heap, int(t.place)-1, timerSlot{at, t})
 	}
 }
 
 // inOrder returns the timers in their order.
 func (ts *timers) inOrder() []*timer {
-	slots := slices.Clone(ts.heap)
-	slices.SortFunc(slots, func(a, b timerSlot) int {
-		switch {
-		case ts.before(a, b):
-			return -1
-		case ts.before(b, a):
-			return 1
+	var sorted []*timer
+	for _, b := range ts.buckets {
+		slots := slices.Clone(b.heap)
+		slices.SortFunc(slots, func(a, b timerSlot) int {
+			switch {
+			case ts.before(a, b):
+				return -1
+			case ts.before(b, a):
+				return 1
+			}
+			return 0
+		})
+		for _, x := range slots {
+			sorted = append(sorted, x.timer)
 		}
-		return 0
-	})
-	sorted := make([]*timer, len(slots))
-	for i, x := range slots {
-		sorted[i] = x.timer
 	}
 	return sorted
 }
 
+// put puts a slot where i is in a heap, or where it belongs.
+func (ts *timers) put(h []timerSlot, i int, x timerSlot) {
+	if i > 0 && ts.before(x, h[(i-1)/2]) {
+		ts.rise(h, i, x)
+	} else {
+		ts.sink(h, i, x)
+	}
+}
+
 // rise puts a slot where i is, or above.
-func (ts *timers) rise(i int, x timerSlot) {
-	h := ts.heap
+func (ts *timers) rise(h []timerSlot, i int, x timerSlot) {
 	for i > 0 {
 		above := (i - 1) / 2
 		if !ts.before(x, h[above]) {
@@ -224,8 +297,7 @@ func (ts *timers) rise(i int, x timerSlot) {
 }
 
 // sink puts a slot where i is, or below.
-func (ts *timers) sink(i int, x timerSlot) {
-	h := ts.heap
+func (ts *timers) sink(h []timerSlot, i int, x timerSlot) {
 	for {
 		below := 2*i + 1
 		if below+1 < len(h) && ts.before(h[below+1], h[below]) {
@@ -244,15 +316,15 @@ func (ts *timers) sink(i int, x timerSlot) {
 
 // Due returns the time of the first timer; Forever and false if there is none.
 func (s *State) Due() (berth.Time, bool) {
-	if len(s.timers.heap) == 0 {
+	if len(s.timers.buckets) == 0 {
 		return berth.Forever, false
 	}
-	return s.timers.heap[0].at, true
+	return s.timers.buckets[0].heap[0].at, true
 }
 
 // Next returns the first timer; there must be one.
 func (s *State) Next() Timer {
-	t := s.timers.heap[0].timer
+	t := s.timers.buckets[0].heap[0].timer
 	next := Timer{At: t.At, Class: t.Class, Part: t.Part, Entry: t.entry, Job: t.job}
 	switch t.Class {
 	case ClassCapacity:
