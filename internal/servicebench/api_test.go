@@ -29,7 +29,8 @@ func asked(r *berth.Request) *form.Request {
 }
 
 // reservations: 64 clients over loopback, closed loop, each request for 1 to 128
-// PEs like those that are live. A refusal is an answer with its offers.
+// PEs like those that are live. A refusal is an answer with its offers. The limit is the same clients in front
+// of a handler without a service, beside the same heap: what the service costs a request is the difference.
 func reservations(t *testing.T, size *sizes, lines *table) {
 	reservationsOn(t, size, lines, openStore(t, t.TempDir()), "SQLite")
 }
@@ -54,29 +55,36 @@ func reservationsOn(t *testing.T, size *sizes, lines *table, store journal.Store
 	watch := stopwatch()
 	refused := fill(t, h, d, size.live, 1, 1)
 	filled := watch()
-	speaker := speak(t, h, clients)
-	var accepted atomic.Int64
-	watch = stopwatch()
-	took := crowd(t, clients, size.requests, 2, func(ctx context.Context, r *rand.Rand, _ int) error {
-		q := d.draw(r)
-		a, err := speaker.Request(ctx, asked(&q), client.Action{})
-		switch {
-		case err != nil:
-			return err
-		case a.Decision == form.Accepted:
-			accepted.Add(1)
-		case a.Decision != form.Refused || a.Refusal == nil:
-			return fmt.Errorf("answered %+v", a)
-		}
-		return nil
-	})
-	all := watch()
+	handler, secret := answering(t, h, "ann")
+	ask := func(speaker *client.Client, n int, seed uint64) (accepted int, took latencies, all spent) {
+		var yes atomic.Int64
+		watch := stopwatch()
+		took = crowd(t, clients, n, seed, func(ctx context.Context, r *rand.Rand, _ int) error {
+			q := d.draw(r)
+			a, err := speaker.Request(ctx, asked(&q), client.Action{})
+			switch {
+			case err != nil:
+				return err
+			case a.Decision == form.Accepted:
+				yes.Add(1)
+			case a.Decision != form.Refused || a.Refusal == nil:
+				return fmt.Errorf("answered %+v", a)
+			}
+			return nil
+		})
+		return int(yes.Load()), took, watch()
+	}
+	accepted, took, all := ask(speakTo(t, handler, secret, clients), size.requests, 2)
+	recorder, answers := recording(handler)
+	ask(speakTo(t, recorder, secret, clients), min(size.requests, 1000), 3)
+	sent, _, limit := ask(speakTo(t, bare(answers()), secret, clients), size.requests, 4)
 	right(t, h, &config)
 	if err := errors.Join(h.Close(), store.Close()); err != nil {
 		t.Fatal(err)
 	}
 	lines.add(fmt.Sprintf("durable reservations, %s, API, 64 clients, %d live", where, size.live-refused), "4000/s, p99 60 ms",
-		"%s (%d accepted of %d), %s; %s", perSecond(int(accepted.Load()), all.wall), accepted.Load(), size.requests, took, all)
+		"%s (%d accepted of %d), %s; %s", perSecond(accepted, all.wall), accepted, size.requests, took, all)
+	lines.add("  the limit: a handler that reads as much and answers what others were answered", "", "%s; %s", perSecond(sent, limit.wall), limit)
 	lines.add("  without the API: 256 at once, on an empty calendar at first", "", "%s; %s", perSecond(size.live, filled.wall), filled)
 }
 

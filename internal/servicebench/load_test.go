@@ -181,19 +181,32 @@ func speak(t *testing.T, h *service.Host, clients int) *client.Client {
 // speakAs is speak for a user.
 func speakAs(t *testing.T, h *service.Host, clients int, user string) *client.Client {
 	t.Helper()
+	handler, secret := answering(t, h, user)
+	return speakTo(t, handler, secret, clients)
+}
+
+// answering returns the API of a host, and the secret of a token of a user.
+func answering(t *testing.T, h *service.Host, user string) (handler http.Handler, secret string) {
+	t.Helper()
 	tokens, err := token.Open(t.TempDir(), "root", h.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, _, err := tokens.Add(token.Wanted{User: user, Role: service.User}, h.Now())
+	secret, _, err = tokens.Add(token.Wanted{User: user, Role: service.User}, h.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return api.New(api.Options{Service: h, Tokens: tokens, Limits: policy.Limits{{Name: policy.LimitRate, Value: policy.NoLimit}}}), secret
+}
+
+// speakTo serves a handler over loopback and returns a client of it.
+func speakTo(t *testing.T, handler http.Handler, secret string, clients int) *client.Client {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := api.Server(api.New(api.Options{Service: h, Tokens: tokens, Limits: policy.Limits{{Name: policy.LimitRate, Value: policy.NoLimit}}}))
+	server := api.Server(handler)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
