@@ -264,6 +264,11 @@ func (h *Host) submitBounded(a asked, r *berth.Request, w waiting, then func(err
 		then(h.submit(a, r, w))
 		return
 	}
+	h.submitAhead(a, r, w, then)
+}
+
+// submitAhead is submitBounded of a request whose cost is foreseen first.
+func (h *Host) submitAhead(a asked, r *berth.Request, w waiting, then func(error)) {
 	w.key = a.key
 	if known, err := h.again(a, w); known {
 		then(err)

@@ -414,7 +414,8 @@ func (h *Host) decide(event *engine.Event, a *asked, conclude func([]news, error
 	decided := h.decided(list)
 	if conclude != nil {
 		if result, is := conclude(list, s.err); is && a.key != (Key{}) {
-			h.core.tell(a, keyName{}, &result)
+			own := result // result stays on the stack where nothing is told
+			h.core.tell(a, keyName{}, &own)
 		}
 	}
 	for i := range decided {
