@@ -125,6 +125,9 @@ func (a Action) set(h http.Header) {
 // thousand nodes each has 30 MB.
 const maxAnswer = 64 << 20
 
+// maxWhole is the longest answer for which there is memory before it comes.
+const maxWhole = 1 << 20
+
 // send sends something and reads the answer into out, unless that is nil.
 func (c *Client) send(ctx context.Context, method, path string, action Action, in, out any) error {
 	var body io.Reader = http.NoBody
@@ -148,7 +151,7 @@ func (c *Client) send(ctx context.Context, method, path string, action Action, i
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }() // only read from
-	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	data, err := read(answer)
 	switch {
 	case err != nil:
 		return c.unreachable(ctx, err)
@@ -159,6 +162,19 @@ func (c *Client) send(ctx context.Context, method, path string, action Action, i
 		return berth.Errorf(berth.Unavailable, "", "%s answers something else than this service would (%v)", c.server, err)
 	}
 	return nil
+}
+
+// read returns what is read of an answer.
+func read(answer *http.Response) ([]byte, error) {
+	if n := answer.ContentLength; 0 < n && n <= maxWhole {
+		data := make([]byte, n+1) // one more, to see the end, behind which the connection may be used again
+		got, err := io.ReadFull(answer.Body, data)
+		if int64(got) == n && errors.Is(err, io.ErrUnexpectedEOF) {
+			err = nil
+		}
+		return data[:got], err
+	}
+	return io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 }
 
 func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
@@ -223,7 +239,7 @@ func (c *Client) judged(r *http.Request, answer *http.Response) (*http.Response,
 		return answer, nil
 	}
 	defer func() { _ = answer.Body.Close() }() // only read from
-	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	data, err := read(answer)
 	if err != nil {
 		return nil, c.unreachable(r.Context(), err)
 	}

@@ -340,6 +340,10 @@ func TestWhatIsNoServiceIsUnavailable(t *testing.T) {
 		"html":     func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
 		"404":      func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) },
 		"redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
+		"cut off": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			fmt.Fprint(w, `{"user":"ann"}`)
+		},
 		"hangs up": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
 		server := httptest.NewServer(handler)
