@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -59,9 +60,13 @@ func (c *call) readBody() error {
 	}
 	control := http.NewResponseController(c.w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // a recorder of a test has none
-	var buffer bytes.Buffer
-	buffer.Grow(int(max(c.r.ContentLength, 511)) + 1)
-	_, err = buffer.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, most))
+	var body []byte
+	if c.r.ContentLength >= 0 {
+		body = make([]byte, c.r.ContentLength)
+		_, err = io.ReadFull(c.r.Body, body) // the server gives no more
+	} else {
+		body, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, most))
+	}
 	_ = control.SetReadDeadline(time.Time{})
 	var large *http.MaxBytesError
 	switch {
@@ -70,7 +75,7 @@ func (c *call) readBody() error {
 	case err != nil:
 		return &statusError{http.StatusRequestTimeout, berth.Errorf(berth.Invalid, "body", "cut off or not sent within %s", bodyTime)}
 	}
-	c.body = buffer.Bytes()
+	c.body = body
 	if c.caller.BodyBound && sha256.Sum256(c.body) != c.caller.Body {
 		return &statusError{http.StatusUnauthorized, berth.Errorf(berth.Denied, "Authorization", "munge credential: made for another body")}
 	}

@@ -152,24 +152,43 @@ func shortened(data []byte) []byte {
 // membersOf returns the members of an object in their order. The value must be
 // valid JSON.
 func membersOf(v value) ([]member, error) {
-	s := scanner{rest: v}
-	if s.next() != '{' {
-		return nil, fmt.Errorf("%s; want a JSON object", v.short())
+	s, err := v.object()
+	if err != nil {
+		return nil, err
 	}
 	members := make([]member, 0, 12)
-	for s.skip(); s.next() != '}'; {
-		if s.next() == ',' {
-			s.skip()
-		}
-		name, err := s.take().text()
+	for name, v, is := s.member(); is; name, v, is = s.member() {
+		text, err := name.text()
 		if err != nil {
 			return nil, err
 		}
-		s.next()
-		s.skip() // the colon
-		members = append(members, member{name, s.take()})
+		members = append(members, member{text, v})
 	}
 	return members, nil
+}
+
+// object returns a scanner before the first member of an object. The value must be valid JSON.
+func (v value) object() (scanner, error) {
+	s := scanner{rest: v}
+	if s.next() != '{' {
+		return s, fmt.Errorf("%s; want a JSON object", v.short())
+	}
+	s.skip()
+	return s, nil
+}
+
+// member returns the next member of an object, its name as it is written; is is false behind the last.
+func (s *scanner) member() (name, v value, is bool) {
+	if s.next() == '}' {
+		return nil, nil, false
+	}
+	if s.next() == ',' {
+		s.skip()
+	}
+	name = s.take()
+	s.next()
+	s.skip() // the colon
+	return name, s.take(), true
 }
 
 // items returns the items of a list. The value must be valid JSON.
@@ -316,38 +335,48 @@ type body[T any] []field[T]
 
 // read reads a body, and adds to wrong whatever is wrong with it, until that is full.
 func (b body[T]) read(v value, into *T, wrong *faults) {
-	members, err := membersOf(v)
+	s, err := v.object()
 	if err != nil {
 		wrong.add("", berth.Errorf(berth.Invalid, "body", "%v", err))
 		return
 	}
 	seen := uint64(0) // no body has more than 64 fields
-	for i := range members {
-		if wrong.full() {
+	for name, v, is := s.member(); is && !wrong.full(); name, v, is = s.member() {
+		at, err := b.find(name)
+		if err != nil {
+			wrong.add("", berth.Errorf(berth.Invalid, "body", "%v", err))
 			return
 		}
-		m := &members[i]
-		at := b.find(m.name)
 		if at < 0 {
-			wrong.add(value(m.name).short(), fmt.Errorf("unknown field%s", nearest.Hint(m.name, b.names())))
+			text, _ := name.text() // find has read it
+			wrong.add(value(text).short(), fmt.Errorf("unknown field%s", nearest.Hint(text, b.names())))
 			continue
 		}
 		if seen&(1<<at) != 0 {
-			wrong.add(m.name, errors.New("given twice"))
+			wrong.add(b[at].name, errors.New("given twice"))
 			continue
 		}
 		seen |= 1 << at
-		wrong.add(m.name, b[at].set(into, m.value))
+		wrong.add(b[at].name, b[at].set(into, v))
 	}
 }
 
-func (b body[T]) find(name string) int {
+// find returns which field a name is of, as it is written, and -1 if it is of none.
+func (b body[T]) find(name value) (int, error) {
+	inner := name[1 : len(name)-1]
+	if bytes.IndexByte(inner, '\\') >= 0 {
+		text, err := name.text()
+		if err != nil {
+			return -1, err
+		}
+		inner = value(text)
+	}
 	for i := range b {
-		if b[i].name == name {
-			return i
+		if b[i].name == string(inner) {
+			return i, nil
 		}
 	}
-	return -1
+	return -1, nil
 }
 
 func (b body[T]) names() []string {

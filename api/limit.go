@@ -71,8 +71,11 @@ func (r *rates) allow(by asker, times int) bool {
 // charge charges n more calls to a caller who has asked already: the
 // next call waits for it.
 func (r *rates) charge(by asker, times int) {
+	if times <= 0 {
+		return
+	}
 	for _, one := range by.all() {
-		if perSecond, burst, limited := r.limit(one); limited && times > 0 {
+		if perSecond, burst, limited := r.limit(one); limited {
 			r.spend(one.user, float64(min(times, burst))/perSecond, math.Inf(1))
 		}
 	}

@@ -306,6 +306,8 @@ func TestFaults(t *testing.T) {
 		{with("ready", `"2026-11-22T17:00:00"`, "npe", "-1", "nep", "3"), 422, []string{"ready: ", "has no zone", "npe: -1", "nep: unknown field (did you mean npe?)"}},
 		{with("NPE", `4`), 422, []string{"NPE: unknown field (did you mean npe?)"}},
 		{`{"npe":1,"npe":2,"duration":1,"deadline":"2026-11-22T18:00:00Z"}`, 422, []string{"npe: given twice"}},
+		{`{"npe":1,"n\u0070e":2,"duration":1,"deadline":"2026-11-22T18:00:00Z"}`, 422, []string{"npe: given twice"}},
+		{`{"npe":1,"d\u0075ration":1,"deadline":"2026-11-22T18:00:00Z","s\u0069tf":"x"}`, 422, []string{"sitf: unknown field (did you mean site?)"}},
 		{with("id", `"mine"`), 422, []string{"id: unknown field"}},
 		{with("user", `"a b"`), 422, []string{`user: "a b"; want 1 to 64 letters`}},
 		{with("user", `"x'; DROP TABLE r; --"`), 422, []string{"user: "}},

@@ -101,6 +101,18 @@ func TestPathsMethodsAndBodies(t *testing.T) {
 	if rec.Code != 413 {
 		t.Error(rec.Code)
 	}
+	for _, one := range []struct {
+		length int64
+		status int
+	}{{-1, 201}, {int64(len(askFor)), 201}, {int64(len(askFor)) + 1, 408}} { // the last one is cut off
+		r = w.ask("alice", "POST", "/v1/requests", askFor)
+		r.ContentLength = one.length
+		rec = httptest.NewRecorder()
+		w.ServeHTTP(rec, r)
+		if rec.Code != one.status {
+			t.Errorf("a length of %d: %d, want %d", one.length, rec.Code, one.status)
+		}
+	}
 	r = w.ask("alice", "POST", "/v1/requests", "{}")
 	r.ContentLength = 1 << 60 // for which no room is made
 	rec = httptest.NewRecorder()
