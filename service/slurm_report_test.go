@@ -80,8 +80,9 @@ func TestReportAgreesWithTheAccountingOfSlurm(t *testing.T) {
 		l.cluster.Account(line)
 	}
 	l.until("slurmctld knows them", func() bool {
-		users, err := l.cluster.Command("scontrol", "--oneliner", "show", "assoc_mgr", "flags=assoc", "users=daemon")
-		return err == nil && strings.Contains(users, "Account=project")
+		known, err := l.cluster.Command("scontrol", "--oneliner", "show", "assoc_mgr", "flags=assoc", "users=daemon")
+		both, unread := l.cluster.Command("scontrol", "--oneliner", "show", "assoc_mgr", "flags=assoc", "users=games")
+		return err == nil && unread == nil && strings.Contains(known, "Account=project") && strings.Contains(both, "Account=project") && strings.Contains(both, "Account=course")
 	})
 	var ids []string
 	owners := map[string]string{} // of reservations by the part of their name that stays

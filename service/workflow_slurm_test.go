@@ -279,7 +279,7 @@ func TestSlurmWorkflowMeetsTheWorld(t *testing.T) {
 			more = "sleep 25" // it was to take ten seconds
 		}
 		task := l.task(fmt.Sprint("t", i), 10, more, after...)
-		task.Retries = 2
+		task.Retries = 5 // a busy machine may start a job so late that its ten seconds are over
 		tasks = append(tasks, task)
 	}
 	w := l.flow("thirty", tasks...)
