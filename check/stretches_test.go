@@ -143,8 +143,14 @@ func TestStretchBeforeAnOutage(t *testing.T) {
 		announced   string
 		violations  int
 	}{
-		{10, 10, "", 0}, {10, 49, "", 0}, {10, 50, "", 1}, {11, 12, "", 1}, {11, 12, `"arrival":12,`, 1}, {11, 12, `"arrival":11,`, 0},
-		{11, 49, `"arrival":0,`, 0}, {11, 50, `"arrival":0,`, 1},
+		{10, 10, "", 0},
+		{10, 49, "", 0},
+		{10, 50, "", 1},
+		{11, 12, "", 1},
+		{11, 12, `"arrival":12,`, 1},
+		{11, 12, `"arrival":11,`, 0},
+		{11, 49, `"arrival":0,`, 0},
+		{11, 50, `"arrival":0,`, 1},
 	} {
 		for _, pes := range []string{`,"pes":"0-2"`, ""} {
 			lines := fmt.Sprintf(`{"id":"r","arrival":4,"ready":10,"deadline":90,"duration":40,"npe":3,"accepted":true,"start":10,"end":50%s,"stretches":[{"from":%d,"npe":2,"pes":"0,2","cause":"o"}]}

@@ -4,6 +4,7 @@ package servicebench
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -39,9 +40,7 @@ func recording(handler http.Handler) (recorder http.Handler, answers func() []an
 
 func (a *answered) write(w http.ResponseWriter) {
 	h := w.Header()
-	for name, values := range a.header {
-		h[name] = values
-	}
+	maps.Copy(h, a.header)
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body) // a client that has gone fails itself
 }

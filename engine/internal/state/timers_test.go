@@ -38,23 +38,23 @@ func TestTimersEqualPlain(t *testing.T) {
 			if steps > 300 {
 				what = max(0, what-5)
 			}
-			switch any := rng.IntN(max(1, len(plain))); {
+			switch one := rng.IntN(max(1, len(plain))); {
 			case what < 5 || len(plain) == 0:
 				x := fresh(step)
 				plain = append(plain, &x)
 				ts.add(&x)
 			case what < 7:
-				x := plain[any]
+				x := plain[one]
 				ts.drop(x)
 				ts.drop(x) // that changes nothing
-				plain = slices.Delete(plain, any, any+1)
+				plain = slices.Delete(plain, one, one+1)
 			case what < 8:
-				ts.move(plain[any], at())
+				ts.move(plain[one], at())
 			case what < 9:
-				near := plain[any].At + berth.Time(rng.IntN(100))
-				ts.move(plain[any], near)
+				near := plain[one].At + berth.Time(rng.IntN(100))
+				ts.move(plain[one], near)
 			default:
-				ts.reset(plain[any], fresh(step))
+				ts.reset(plain[one], fresh(step))
 			}
 			if steps > 300 && step%1000 != 0 {
 				continue
