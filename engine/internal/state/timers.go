@@ -84,7 +84,7 @@ type timers struct {
 	width   uint     // a bucket is of 2^width seconds
 	ranks   Ranks
 	reach   berth.Duration // from the timer of what waits for its start, and is not only held, to its end: never more than this
-	spare   []timerSlot    // empty; its memory is for the next bucket
+	spare   [][]timerSlot  // empty; their memory is for the next buckets
 }
 
 // bucket is what is due from number·2^width until before (number+1)·2^width.
@@ -98,6 +98,7 @@ type bucket struct {
 const (
 	firstWidth  = 14
 	mostBuckets = 4096
+	mostSpare   = 64 // empty heaps that are kept
 )
 
 // timerSlot is a timer and its time, so that most comparisons look nowhere else.
@@ -145,8 +146,11 @@ func (ts *timers) add(t *timer) {
 			ts.add(t)
 			return
 		}
-		ts.buckets = slices.Insert(ts.buckets, i, bucket{int64(t.At) >> ts.width, ts.spare})
-		ts.spare = nil
+		b := bucket{number: int64(t.At) >> ts.width}
+		if last := len(ts.spare) - 1; last >= 0 {
+			b.heap, ts.spare = ts.spare[last], ts.spare[:last]
+		}
+		ts.buckets = slices.Insert(ts.buckets, i, b)
 	}
 	h := append(ts.buckets[i].heap, timerSlot{})
 	ts.buckets[i].heap = h
@@ -220,7 +224,9 @@ func (ts *timers) take(t *timer, at berth.Time) {
 	ts.buckets[b].heap = h
 	switch {
 	case last == 0:
-		ts.spare = h
+		if len(ts.spare) < mostSpare {
+			ts.spare = append(ts.spare, h)
+		}
 		ts.buckets = slices.Delete(ts.buckets, b, b+1)
 	case i < last:
 		ts.put(h, i, x)
