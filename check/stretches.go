@@ -129,7 +129,8 @@ func (c *checker) displacedTo(rec *record) int64 {
 // outagesAt returns the lines of the outage that takes PEs of a line when a stretch
 // of it begins; none if it is not there, lasts at another time or was over before. What was lost
 // before the start is told at the start, when the outage may be over and the PEs may be another's, or
-// it may begin later while the line lasts.
+// it may begin later while the line lasts. What is lost later may be lost to one that was announced by
+// then and begins while the line lasts: a site that is asked anew gives nothing that it cannot give to the end.
 func (c *checker) outagesAt(rec *record, s *stretch) []int32 {
 	var lines []int32
 	since, last := s.from, s.from
