@@ -311,6 +311,9 @@ func TestStraightnessIsThatOfTheMeanCurve(t *testing.T) {
 
 // A row of the real log can be taken again by its key alone.
 func TestMeasurementOfTheLogAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole simulations in one goroutine")
+	}
 	path := realdata.File(t, "swf", cm5.file+".swf.gz")
 	o := Options{Seed: 4, Repetitions: 2, Data: path[:strings.LastIndex(path, "/")]}
 	p, _ := PaperNamed("availability")

@@ -77,6 +77,9 @@ func pressureSegment(t *testing.T, l *archiveLog, records []workload.Record, loa
 // The numbers of the page are those of segments.csv, and those are what is measured: the first
 // segment of each log and load is run again, all with -update.
 func TestLeastPressure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole simulations in one goroutine")
+	}
 	file := filepath.Join("..", "docs", "results", "least-pressure", "segments.csv")
 	page := filepath.Join("..", "docs", "results", "least-pressure.md")
 	var measured [][]string

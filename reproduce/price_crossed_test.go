@@ -120,6 +120,9 @@ func crossedRows() int {
 // The crossed tables of the page are those of crossed.csv, and the levels are measured again on the first
 // segment of one log; all with -update.
 func TestCrossedPrices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole simulations in one goroutine")
+	}
 	const (
 		begins = "<!-- from crossed.csv; go test ./reproduce -run CrossedPrices -update writes it -->\n"
 		ends   = "<!-- end of crossed.csv -->\n"

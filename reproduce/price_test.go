@@ -222,6 +222,9 @@ func p95Of(s []float64) float64 {
 // The numbers of the page are those on record, and those are what is measured: some settings are measured
 // again on the first segment of each log, all with -update.
 func TestPriceOfPromises(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole simulations in one goroutine")
+	}
 	logs := bestLogs()
 	for i := range priceParts {
 		part := &priceParts[i]

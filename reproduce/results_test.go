@@ -198,6 +198,9 @@ func threeDigits(text string) string {
 // What stands beside the pages of results is what their measurements come to today: claims,
 // comparisons, tables and drawings, byte for byte. With -update it is written again.
 func TestResultsAreMadeOfTheirMeasurements(t *testing.T) {
+	if testing.Short() {
+		t.Skip("works in one goroutine: the race detector has nothing to see")
+	}
 	data := filepath.Dir(filepath.Dir(realdata.File(t, "swf", cm5.file+".swf.gz")))
 	for i := range Papers {
 		name := Papers[i].Name

@@ -340,6 +340,9 @@ func TestTaggingMistakes(t *testing.T) {
 // The paper's four platforms, in the middle of their logs. The numbers are
 // pinned: experiments rest on these draws.
 func TestTaggingOfRealLogs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("works in one goroutine: the race detector has nothing to see")
+	}
 	for _, c := range []struct {
 		log       string
 		pes       berth.Count

@@ -187,6 +187,9 @@ func TestSizeAndRunTimeCorrelate(t *testing.T) {
 }
 
 func TestGeneratedRecordsAreUsable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("works in one goroutine: the race detector has nothing to see")
+	}
 	for _, info := range workload.Models() {
 		if info.About == "" {
 			t.Errorf("%s has no description", info.Name)
