@@ -263,6 +263,8 @@ func TestGraceIsGivenAndEnds(t *testing.T) {
 		}
 		job, took := ended(t, s, id), time.Since(began)
 		switch {
+		case job.Reason != "cancelled while it ran":
+			t.Errorf("it ended because %q", job.Reason)
 		case task == &polite && job.Result != (site.Result{Ending: site.Cancelled, Code: 5}):
 			t.Errorf("polite ended with %+v, want code 5 of its own", job.Result)
 		case task == &stubborn && (job.Result != (site.Result{Ending: site.Cancelled, Signal: 9}) || took < 500*time.Millisecond):
@@ -311,11 +313,21 @@ func TestLimitFollowsTheReservation(t *testing.T) {
 	if got, err := s.Change(t.Context(), shorter); err != nil || got.Verdict != site.Made {
 		t.Fatalf("shorter: %+v %v", got, err)
 	}
-	if job := ended(t, s, id); job.Result.Ending != site.TimedOut || job.End > shorter.End+1 {
-		t.Errorf("it ended with %+v at %d, want timeout at %d", job.Result, job.End, shorter.End)
+	if job := ended(t, s, id); job.Result.Ending != site.TimedOut || job.Reason != "its reservation was over" || job.End > shorter.End+1 {
+		t.Errorf("it ended with %+v at %d because %q, want timeout at %d", job.Result, job.End, job.Reason, shorter.End)
 	}
 	if left := observe(t, s).Ours; len(left) > 0 {
 		t.Errorf("reservations %+v after their end", left)
+	}
+}
+
+// A task that has had its own time is told so.
+func TestTaskIsToldThatItsLimitWasOver(t *testing.T) {
+	s := open(t, t.TempDir())
+	sleeper := task(t, reserveNow(t, s, 0), "k", "/bin/sleep", "1000")
+	sleeper.Limit = 1
+	if job := ended(t, s, submit(t, s, sleeper)); job.Result.Ending != site.TimedOut || job.Reason != "its limit of 1 s was over" {
+		t.Errorf("it ended with %+v because %q, want timeout", job.Result, job.Reason)
 	}
 }
 

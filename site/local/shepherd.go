@@ -354,10 +354,22 @@ func (s *shepherd) result(state *os.ProcessState, failed string) (site.Result, s
 	switch {
 	case s.cause != "":
 		result.Ending = s.cause
+		failed = cmp.Or(failed, s.whyEnded())
 	case result.Code != 0 || result.Signal != 0:
 		result.Ending = site.Failed
 	}
 	return result, failed
+}
+
+// whyEnded says for people why the task was ended.
+func (s *shepherd) whyEnded() string {
+	switch own := s.spec.Task.Limit; {
+	case s.cause == site.Cancelled:
+		return "cancelled while it ran"
+	case own > 0 && s.started.At.Add(own) <= s.limit:
+		return fmt.Sprintf("its limit of %d s was over", own)
+	}
+	return "its reservation was over"
 }
 
 // strike kills everything of the task, in its cgroup and by descent, and returns
