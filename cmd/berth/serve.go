@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -142,6 +143,9 @@ func (a *app) serve(cmd *cobra.Command, flags *serveFlags) (err error) {
 	}
 	if flags.check {
 		if err := checkKeeps(set.data); err != nil {
+			return err
+		}
+		if err := a.checkPromises(cmd.Context(), set); err != nil {
 			return err
 		}
 		for _, text := range set.warnings() {
@@ -296,6 +300,33 @@ func checkKeeps(dir string) error {
 		}
 		at = filepath.Dir(at)
 	}
+}
+
+// databaseWait is how long a database that is asked for a check may take to answer.
+const databaseWait = 10 * time.Second
+
+// checkPromises proves that what is promised has a place in the configuration. Where the database does not answer that is said
+// and is no mistake: nothing is wrong with the configuration.
+func (a *app) checkPromises(ctx context.Context, set *setup) error {
+	if set.journal == "" {
+		switch there, err := sqlite.Exists(set.data); {
+		case err != nil:
+			return berth.Errorf(berth.Invalid, "data", "%v", err)
+		case !there:
+			return nil
+		}
+	}
+	soon, cancel := context.WithTimeout(ctx, databaseWait)
+	defer cancel()
+	store, err := a.openJournal(soon, set.data, set.journal)
+	if err == nil {
+		err = errors.Join(service.Fits(ctx, store, set.config), store.Close())
+	}
+	if wrong, coded := errors.AsType[*berth.Error](err); coded && wrong.Code == berth.Unavailable {
+		a.say("warning: what is promised was not compared with the configuration: %v", err)
+		return nil
+	}
+	return err
 }
 
 // checkWritable sees to it that something can be kept in the data directory, before a site

@@ -321,6 +321,16 @@ func (s *Store) checkEnd(mark journal.Position) error {
 
 const walSuffix = "-wal"
 
+// Exists reports whether a directory has a journal, or what is left of one.
+func Exists(dir string) (bool, error) {
+	for _, name := range []string{fileName, markName} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
 func (s *Store) file() string { return filepath.Join(s.dir, fileName) }
 
 // connect opens the database, and makes its tables if it has none and may be
