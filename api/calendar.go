@@ -324,7 +324,7 @@ func (w *calendarWriter) workflow(f *service.FeedWorkflow) {
 		about.addf("Gone at %s unless it is confirmed: berth workflow confirm %s", stamp(f.Expires), ask.ID)
 	}
 	if f.Why != "" {
-		about.addf("%s", f.Why)
+		about.addf("%s", whyOf(f.Why))
 	}
 	about.addf("berth workflow show %s", ask.ID)
 	if w.base != "" {

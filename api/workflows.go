@@ -583,7 +583,7 @@ func workflowView(w *service.Workflow, whole bool) form.Workflow {
 	f := form.Workflow{
 		ID: q.ID, Name: q.Name, User: q.User, Account: q.Account, QOS: q.QOS, State: string(w.State), Version: w.Version, Deadline: form.TimeOf(q.Deadline), End: form.TimeOf(w.End),
 		PlannedEnd: form.TimeOf(w.Planned), Algorithm: q.Algorithm, Planner: w.Planner, Repair: string(q.Repair), Replanned: w.Replanned, Cause: string(w.Cause),
-		Why: w.Why, Refusal: refusal(w.Refusal, askedPlace(w)), Expires: form.TimeOf(w.Expires), Created: form.TimeOf(w.Created), Changed: form.TimeOf(w.Changed), Tasks: []form.WorkflowStep{},
+		Why: whyOf(w.Why), Refusal: refusal(w.Refusal, askedPlace(w)), Expires: form.TimeOf(w.Expires), Created: form.TimeOf(w.Created), Changed: form.TimeOf(w.Changed), Tasks: []form.WorkflowStep{},
 	}
 	if q.Deadline < berth.Forever && w.End != 0 && w.State != service.FlowRefused {
 		f.Slack = new(int64(q.Deadline.Sub(w.End)))
@@ -601,7 +601,7 @@ func workflowView(w *service.Workflow, whole bool) form.Workflow {
 	for i := range w.Tasks {
 		t, task := &w.Tasks[i], &q.Tasks[i]
 		s := form.WorkflowStep{
-			ID: task.ID, Reservation: t.Reservation, State: stepState(t), Why: t.Why, Tries: t.Tries, Retries: task.Retries, Site: t.Resource.Site, Pool: t.Resource.Name,
+			ID: task.ID, Reservation: t.Reservation, State: stepState(t), Why: whyOf(t.Why), Tries: t.Tries, Retries: task.Retries, Site: t.Resource.Site, Pool: t.Resource.Name,
 			Account: task.Account, QOS: task.QOS, NPE: t.NPE, Missing: t.Missing, Start: form.TimeOf(t.Start), End: form.TimeOf(t.End), PlannedStart: form.TimeOf(t.PlannedStart), PlannedEnd: form.TimeOf(t.PlannedEnd), Critical: critical[i],
 		}
 		for _, parent := range task.After {
@@ -683,7 +683,7 @@ func workflowEvent(n *service.FlowNews) *form.WorkflowEvent {
 		return nil
 	}
 	return &form.WorkflowEvent{
-		ID: n.ID, Name: n.Name, User: n.User, State: string(n.State), Task: n.Task, Outcome: string(n.Outcome), Why: n.Why, Cause: string(n.Cause), Moved: n.Moved,
+		ID: n.ID, Name: n.Name, User: n.User, State: string(n.State), Task: n.Task, Outcome: string(n.Outcome), Why: whyOf(n.Why), Cause: string(n.Cause), Moved: n.Moved,
 		End: form.TimeOf(n.End), Deadline: form.TimeOf(n.Deadline), Late: n.Late,
 	}
 }

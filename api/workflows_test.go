@@ -121,4 +121,12 @@ func TestWorkflowsThatAreOverOverHTTP(t *testing.T) {
 	if got.Tasks[1].Missing != 0 || got.Tasks[2].Missing != 2 {
 		t.Errorf("%d and %d PEs are missing", got.Tasks[1].Missing, got.Tasks[2].Missing)
 	}
+	made("gone", service.FlowFailed, nil,
+		service.FlowTask{Why: "its reservation is gone: failed"}, service.FlowTask{Why: "its reservation is gone: rejected"}, service.FlowTask{Why: "its reservation is gone: else"}, service.FlowTask{Why: "exit code 1"})
+	got = into[form.Workflow](t, w.do("alice", "GET", "/v1/workflows/gone", ""), http.StatusOK)
+	for i, want := range []string{"its reservation had no PE in use at its start", "its site refused its reservation", "its reservation is gone: else", "exit code 1"} {
+		if got.Tasks[i].Why != want {
+			t.Errorf("task %d because %q; want %q", i+1, got.Tasks[i].Why, want)
+		}
+	}
 }
