@@ -270,7 +270,7 @@ func (k *onDisk) open(l *life) (journal.Store, error) {
 		return nil, err
 	}
 	k.disk, k.torn = disk, false
-	store, err := sqlite.Open(k.place(), sqlite.Options{VFS: disk.Name()})
+	store, err := sqlite.Open(k.place(), sqlite.Options{VFS: disk.Name(), InlineCheckpoints: true})
 	if err != nil {
 		return nil, errors.Join(err, disk.Close())
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/berth-hpc/berth"
@@ -87,10 +88,13 @@ func CheckLoss(a Adapter, d Disk, folder string, seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	place := filepath.Join(folder, "journal")
 	records := Records(journal.Position{}, 400, rng)
+	var mu sync.Mutex // a store may use its disk from several goroutines
 	acked := 0
 	var outages []outage
 	var failed error
 	d.Before(func(op int) {
+		mu.Lock()
+		defer mu.Unlock()
 		if rng.IntN(12) > 0 || len(outages) >= 40 || failed != nil {
 			return
 		}
@@ -109,17 +113,27 @@ func CheckLoss(a Adapter, d Disk, folder string, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	for acked < len(records) {
-		n := min(len(records)-acked, 1+rng.IntN(30))
-		if err := s.Append(context.Background(), records[acked:acked+n]...); err != nil {
+	for done := 0; done < len(records); {
+		mu.Lock()
+		n := min(len(records)-done, 1+rng.IntN(30))
+		mu.Unlock()
+		if err := s.Append(context.Background(), records[done:done+n]...); err != nil {
 			return errors.Join(err, s.Close())
 		}
-		acked += n
-		if rng.IntN(8) == 0 {
-			state := make([]byte, rng.IntN(1_200_000))
-			if err := s.SaveSnapshot(context.Background(), records[acked-1].Position(), state); err != nil {
-				return errors.Join(err, s.Close())
-			}
+		mu.Lock()
+		done += n
+		acked = done
+		var state []byte
+		saves := rng.IntN(8) == 0
+		if saves {
+			state = make([]byte, rng.IntN(1_200_000))
+		}
+		mu.Unlock()
+		if !saves {
+			continue
+		}
+		if err := s.SaveSnapshot(context.Background(), records[done-1].Position(), state); err != nil {
+			return errors.Join(err, s.Close())
 		}
 	}
 	d.Before(nil)

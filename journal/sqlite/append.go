@@ -13,11 +13,6 @@ import (
 	"github.com/berth-hpc/berth/journal"
 )
 
-// checkpointAfter is how many bytes of records and snapshots are written before
-// the log is copied back into the database: SQLite's own thousand pages. At
-// that size the copy takes a few milliseconds.
-const checkpointAfter = 4 << 20
-
 // rowsAtOnce is how many records one statement inserts: an eighth of what a statement
 // costs is small beside its rows, and batches of a few dozen clients have several times
 // as many.
@@ -138,30 +133,6 @@ func (s *Store) transact(do func(*sql.Tx) error) error {
 	s.unsure = false
 	s.grown += commitBytes
 	return nil
-}
-
-// checkpoint copies the log back into the database when it has grown. A
-// failure loses nothing and is not told: the log stays as it is, the next
-// one tries again after a while, and if it cannot grow any more, Append fails.
-func (s *Store) checkpoint() {
-	if s.grown < checkpointAfter {
-		return
-	}
-	var busy, pages, copied int
-	row := s.writing.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)")
-	if err := row.Scan(&busy, &pages, &copied); err == nil && copied == pages {
-		s.grown = 0
-	} else {
-		s.grown = checkpointAfter / 2 // a reader is in the way, perhaps
-	}
-}
-
-// emptyLog copies the whole log back into the database and gives its room back. A
-// failure, such as a reader in the way, loses nothing and is not told.
-func (s *Store) emptyLog() {
-	var busy, pages, copied int
-	row := s.writing.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
-	_ = row.Scan(&busy, &pages, &copied)
 }
 
 // coded reports whether an error is SQLite's of that extended code.

@@ -59,7 +59,10 @@ func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 	if err := s.slices(ctx, func() (bool, error) { return s.dropRecords(ctx, at.Number) }); err != nil {
 		return err
 	}
-	return s.slices(ctx, func() (bool, error) { return s.giveBack(ctx) })
+	if err := s.slices(ctx, func() (bool, error) { return s.giveBack(ctx) }); err != nil {
+		return err
+	}
+	return s.settle(ctx) // with which the file becomes shorter
 }
 
 // slices does a slice after the other until there is no more. Where appends are made
@@ -141,7 +144,7 @@ func (s *Store) giveBack(ctx context.Context) (more bool, err error) {
 		}
 		s.grown += slicePages * 2 * pageBytes
 		if free == 0 {
-			s.grown = checkpointAfter
+			s.grown = s.checkpointAfter()
 		}
 		s.checkpoint()
 		return nil

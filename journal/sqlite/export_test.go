@@ -9,10 +9,23 @@ import (
 
 // Unsynced are options that answer before the sync, for the tests that must
 // find it out.
-func Unsynced(vfs, synchronous string) Options { return Options{VFS: vfs, synchronous: synchronous} }
+func Unsynced(vfs, synchronous string) Options {
+	return Options{VFS: vfs, synchronous: synchronous, InlineCheckpoints: true}
+}
 
-// ShortRests are options with which a compaction rests between its slices for as long as they take.
-func ShortRests(vfs string) Options { return Options{VFS: vfs, restPart: 1} }
+// ShortRests are options with which a compaction rests between its slices for as long as they take. On a disk of a test, whose
+// operations are counted, one follows the other.
+func ShortRests(vfs string) Options {
+	return Options{VFS: vfs, InlineCheckpoints: vfs != "", restPart: 1}
+}
+
+// Checkpoints are options with which the log is copied back after so many bytes, inline or beside.
+func Checkpoints(vfs string, inline bool, after int) Options {
+	return Options{VFS: vfs, InlineCheckpoints: inline, checkpointAfter: after, restPart: 1}
+}
+
+// LogBound is how large the log becomes where a batch of records takes so many bytes of it.
+func LogBound(batch int64) int64 { return checkpointAfter + growMeanwhile + 2*batch }
 
 // MarkName is the file with the mark.
 const MarkName = markName

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 
 	"github.com/berth-hpc/berth/journal"
 )
@@ -128,5 +129,48 @@ func FuzzInspect(f *testing.F) {
 		if w.good > int64(len(log)) || w.size > int64(len(log)) || w.bad >= int64(max(len(log), 1)) || w.bad >= 0 && w.bad < w.good && w.good > walHeader {
 			t.Errorf("%+v of a log of %d bytes", w, len(log))
 		}
+	})
+}
+
+// A disk that does not come to the end of a checkpoint makes the writer wait, rather than the log
+// grow for ever.
+func TestTheWriterWaitsForASlowCheckpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Open(t.TempDir(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		slow := &checkpointing{copied: make(chan struct{}), ended: make(chan struct{})}
+		s.beside = slow
+		records := sealed(100)
+		var last journal.Position
+		for i := range records {
+			records[i].Changes = make([]byte, 100<<10)
+			last = records[i].Seal(last)
+		}
+		done, ended := 0, make(chan error, 1)
+		go func() {
+			for ; done < len(records); done++ {
+				if err := s.Append(t.Context(), records[done]); err != nil {
+					ended <- err
+					return
+				}
+			}
+			ended <- nil
+		}()
+		synctest.Wait()
+		if want := (growMeanwhile) / (100 << 10); done < want/2 || done > want {
+			t.Errorf("%d records of 100 KB were appended beside a checkpoint, want at most %d and half of them at least", done, want)
+		}
+		close(slow.copied)
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(s.file() + walSuffix)
+		if err != nil || info.Size() > 2*growMeanwhile {
+			t.Errorf("the log has %d bytes, %v", info.Size(), err)
+		}
+		close(slow.ended)
 	})
 }

@@ -68,11 +68,17 @@ type Options struct {
 	ReadOnly bool
 	// VFS is the name of SQLite's file system, for tests; empty is its own.
 	VFS string
+	// InlineCheckpoints has each checkpoint run in the transaction's turn that made the log
+	// grow, rather than beside the writer: operations on the disk have one order then,
+	// which simulations and tests repeat. An append in some hundreds waits for it.
+	InlineCheckpoints bool
 	// synchronous is for tests that plant an answer before the sync.
 	synchronous string
 	// restPart, if it is not 0, is for tests that are about what a compaction does between its rests.
 	restPart int
-	salvage  bool // read what can be read of a damaged database
+	// checkpointAfter, if it is not 0, is for tests that want checkpoints more often.
+	checkpointAfter int
+	salvage         bool // read what can be read of a damaged database
 }
 
 // Store is an open journal.
@@ -82,12 +88,14 @@ type Store struct {
 	lock       *os.File // nil if read-only
 	mark       *os.File
 	writing    *sql.DB // one connection; nil if read-only
+	copying    *sql.DB // one connection, for checkpoints beside the writer; nil if read-only
 	reading    *sql.DB
 	insert     *sql.Stmt // of one record
 	insertMany *sql.Stmt // of rowsAtOnce
 	torn       *journal.Damage
 
-	turn chan struct{} // the holder of its one place may write
+	turn    chan struct{} // the holder of its one place may write
+	closing chan struct{} // closed by Close
 
 	// Changed by the holder of the turn, under mu.
 	mu     sync.Mutex
@@ -95,8 +103,9 @@ type Store struct {
 	last   journal.Position
 	opened []*os.File // files of the database that must not be closed before it is
 
-	unsure bool // a transaction failed: last must be read again; with the turn
-	grown  int  // bytes written since the last checkpoint, about; with the turn
+	unsure bool           // a transaction failed: last must be read again; with the turn
+	grown  int            // bytes written since the last checkpoint, about; with the turn
+	beside *checkpointing // under way; nil if none; with the turn
 
 	appends atomic.Bool // something was appended
 }
@@ -109,7 +118,7 @@ var _ journal.Store = (*Store)(nil)
 // code Conflict, another process writes it, which the message names; Invalid,
 // it is of another format; or failures of the world.
 func Open(dir string, options Options) (*Store, error) {
-	s := &Store{dir: dir, options: options, turn: make(chan struct{}, 1)}
+	s := &Store{dir: dir, options: options, turn: make(chan struct{}, 1), closing: make(chan struct{})}
 	if err := s.open(); err != nil {
 		s.release() //nolint:errcheck // the first error is the one to tell
 		return nil, err
@@ -352,11 +361,15 @@ func (s *Store) connect() error {
 		// A checkpoint is ours to begin, so that its failure is not taken for
 		// one of the commit before it.
 		s.writing, err = s.pool("mode=rwc", "_journal_mode=WAL", "_synchronous="+synchronous, "_txlock=immediate",
-			"_auto_vacuum=INCREMENTAL", "_pragma=wal_autocheckpoint(0)", fmt.Sprintf("_pragma=journal_size_limit(%d)", checkpointAfter))
+			"_auto_vacuum=INCREMENTAL", "_pragma=wal_autocheckpoint(0)", fmt.Sprintf("_pragma=journal_size_limit(%d)", logKept))
 		if err != nil {
 			return err
 		}
 		s.writing.SetMaxOpenConns(1)
+		if s.copying, err = s.pool("mode=rw", "_synchronous="+synchronous, "_query_only=1", "_pragma=wal_autocheckpoint(0)"); err != nil {
+			return err
+		}
+		s.copying.SetMaxOpenConns(1)
 		if err := s.prepare(); err != nil {
 			return err
 		}
@@ -450,6 +463,10 @@ func (s *Store) Close() error {
 	if closed {
 		return nil
 	}
+	close(s.closing)
+	if s.beside != nil {
+		<-s.beside.ended
+	}
 	return s.release()
 }
 
@@ -458,6 +475,9 @@ func (s *Store) release() error {
 	var errs []error
 	if s.reading != nil {
 		errs = append(errs, s.reading.Close())
+	}
+	if s.copying != nil {
+		errs = append(errs, s.copying.Close())
 	}
 	if s.writing != nil {
 		errs = append(errs, s.writing.Close())
