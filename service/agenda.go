@@ -22,6 +22,7 @@ type agenda struct {
 	mu     sync.Mutex
 	number uint64 // of the record; all until then is in it
 	spots  *btree.BTreeG[spot]
+	hint   btree.PathHint // to where the last one was: those of a workflow are near one another
 }
 
 // spot is one allotment of a card.
@@ -78,8 +79,8 @@ func (a *agenda) take(m *model) {
 	entries, known := m.diary.since(a.number, m.number)
 	if known = known && a.spots != nil; known {
 		for i := range entries {
-			entries[i].was.spots(func(s spot) { a.spots.Delete(s) })
-			entries[i].became.spots(func(s spot) { a.spots.Set(s) })
+			entries[i].was.spots(func(s spot) { a.spots.DeleteHint(s, &a.hint) })
+			entries[i].became.spots(func(s spot) { a.spots.SetHint(s, &a.hint) })
 		}
 	} else {
 		a.spots = btree.NewBTreeGOptions(func(a, b spot) bool { return a.compare(&b) < 0 }, btree.Options{NoLocks: true})

@@ -24,9 +24,10 @@ type redrawn struct {
 	was, became ink
 }
 
-// maxDiary bounds the diary: half of it is dropped when it is full. Who follows reads it
-// four times a second, and a service decides some thousand times in that time.
-const maxDiary = 16_384
+// maxDiary bounds the diary: half of it is dropped when it is full. What is left has three
+// workflows of the most tasks that there may be: without them who asks next would look at all
+// cards. An entry is 88 bytes.
+const maxDiary = 65_536
 
 // diary is how what is drawn has changed since a record, so that a picture follows without
 // looking at all cards again. It is kept while pictures are read. Entries are only

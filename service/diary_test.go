@@ -64,6 +64,31 @@ func TestDiary(t *testing.T) {
 	}
 }
 
+// Workflows of the most tasks that there may be, one after the other, are all there for who has read what was before them.
+func TestTheDiaryHasTheLargestWorkflows(t *testing.T) {
+	var read readers
+	d := diarist{read: &read}
+	read.saw(1)
+	d.begin(2)
+	some := ink{promise: &berth.Reservation{}}
+	const each = berth.MaxWorkflowTasks
+	for number := uint64(2); number < 20; number++ {
+		for range each {
+			d.note(number, ink{}, some)
+		}
+		for _, behind := range []uint64{1, 2, 3} {
+			want := int(min(behind, number-1)) * each
+			if entries, known := d.since(number-min(behind, number-1), number); !known || len(entries) != want {
+				t.Errorf("at record %d: %d changes of the last %d records, known is %t; want %d", number, len(entries), behind, known, want)
+			}
+		}
+		read.saw(number)
+	}
+	if len(d.entries) > maxDiary {
+		t.Errorf("%d entries", len(d.entries))
+	}
+}
+
 // What is forgotten is a change like others, until the diary would keep more of it than it may.
 func TestDiaryKeepsLittleOfWhatIsForgotten(t *testing.T) {
 	var read readers

@@ -126,13 +126,16 @@ func (p *painter) draw() *drawing {
 	return p.finish(nil)
 }
 
+// mostFollowed is how many changes are followed rather than drawn anew: each moves what is behind it in a list.
+const mostFollowed = 8192
+
 // follow draws what has changed since a drawing; nil if that is not known or not worth it.
 func (p *painter) follow(last *drawing) *drawing {
 	if last == nil {
 		return nil
 	}
 	entries, known := p.m.diary.since(last.number, p.m.number)
-	if !known {
+	if !known || len(entries) > mostFollowed {
 		return nil
 	}
 	p.drawing = &drawing{fixed: slices.Clone(last.fixed), late: last.late, lacking: last.lacking, begun: last.begun}
