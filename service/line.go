@@ -12,6 +12,7 @@ type line struct {
 	owed     map[string]int           // bytes of records that are not durable, by who asked
 	resting  fifo[string]             // who would be next, and is passed over for what they owe
 	forgiven bool                     // no one is passed over any more
+	heard    map[string]bool          // whether others have asked, by who is watched
 	ready    chan struct{}            // holds one if anything may be there
 	whose    func(who string) string  // in whose turn a caller is served
 }
@@ -26,7 +27,7 @@ func newLine(whose func(who string) string) line {
 	if whose == nil {
 		whose = func(who string) string { return who }
 	}
-	return line{whose: whose, of: map[string]*fifo[func()]{}, owed: map[string]int{}, ready: make(chan struct{}, 1)}
+	return line{whose: whose, of: map[string]*fifo[func()]{}, owed: map[string]int{}, heard: map[string]bool{}, ready: make(chan struct{}, 1)}
 }
 
 // push puts something behind all that a caller has there.
@@ -34,6 +35,11 @@ func (l *line) push(who string, do func()) {
 	who = l.whose(who)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for watched := range l.heard {
+		if who != "" && who != watched {
+			l.heard[watched] = true
+		}
+	}
 	mine := l.of[who]
 	if mine == nil {
 		mine = new(fifo[func()])
@@ -42,6 +48,21 @@ func (l *line) push(who string, do func()) {
 	}
 	mine.push(do)
 	l.wake()
+}
+
+// watch notes from now on whether others ask than one in whose turn callers are served, until the function that it
+// returns is called, which tells.
+func (l *line) watch(who string) (othersAsked func() bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.heard[who] = false
+	return func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		asked := l.heard[who]
+		delete(l.heard, who)
+		return asked
+	}
 }
 
 // pop takes what is next; ok is false if nothing is there.

@@ -42,6 +42,13 @@ const (
 	flowPatience = 50 * time.Second
 	// planTries is how often a workflow is planned whose plan does not hold when it is done.
 	planTries = 3
+	// planRest is for how many times as long as a large promise holds others, from its step until it is durable, the next
+	// workflow of its user is put off where others ask: one call of them in a hundred meets one. It is large if its step
+	// takes longer than a slice. planRestMost bounds it: maxPlans workflows are planned within flowPatience.
+	planRest     = 99
+	planRestMost = 4 * time.Second
+	// planAlone is for how many times as long it is looked whether others ask. If not, nothing is put off.
+	planAlone = 2
 	// maxPlans is how many workflows of a user and of their service accounts wait to be planned.
 	maxPlans = 8
 )
@@ -123,16 +130,44 @@ func (h *Host) planBeside(who string, tasks int, later berth.Duration, wanted fu
 		}
 		h.planner.line.push(who, func() {
 			err := h.planOn(h.durable.reached(), tasks, later, wanted, do)
-			over := make(chan struct{})
-			h.line.push("", func() { // in no one's turn: others' plans do not wait for all that this user has asked for
+			over := make(chan time.Duration, 1) // for how long others were held
+			h.line.push("", func() {            // in no one's turn: others' plans do not wait for all that this user has asked for
+				began := time.Now()
 				then(err)
-				h.whenDurable(func(error) { close(over) })
+				large := time.Since(began) > slice
+				h.whenDurable(func(error) {
+					held := time.Duration(0)
+					if large {
+						held = time.Since(began)
+					}
+					over <- held
+				})
 			})
 			select { // the next one is planned on what comes of this one, and not where that will be
-			case <-over:
+			case held := <-over:
+				h.putOff(who, held)
 			case <-h.snapshots.ctx.Done():
 			}
 		})
+	})
+}
+
+// putOff puts off the planning of a user's next workflow after one that held others for a time, as long as others ask.
+func (h *Host) putOff(who string, held time.Duration) {
+	if held == 0 {
+		return
+	}
+	who = h.planner.line.whose(who)
+	h.planner.line.owe(who, maxOwed)
+	othersAsked := h.line.watch(who)
+	rest := min(planRest*held, planRestMost)
+	alone := min(planAlone*held, rest)
+	time.AfterFunc(alone, func() {
+		more := rest - alone
+		if !othersAsked() {
+			more = 0
+		}
+		time.AfterFunc(more, func() { h.planner.line.repay(who, maxOwed) })
 	})
 }
 
