@@ -141,14 +141,11 @@ func deviatingJobs(scale deviatingScale, log *openLog, load float64, seed uint64
 	return mix.Requests(log.records[from:from+scale.jobs], false, nil)
 }
 
-func deviatingValues(ctx context.Context, scale deviatingScale, log *openLog, load float64, miss sim.Miss, seed uint64, repetition int) ([]float64, error) {
-	jobs, runs, err := deviatingJobs(scale, log, load, seed, repetition)
-	if err != nil {
-		return nil, err
-	}
+// deviatingStream returns the workflows that come while jobs do, without planner and repair.
+func deviatingStream(scale deviatingScale, log *openLog, jobs []berth.Request, miss sim.Miss, seed uint64) *sim.FlowStream {
 	d := workload.NewDaggen()
 	d.Tasks = scale.tasks
-	stream := sim.FlowStream{
+	return &sim.FlowStream{
 		Count: scale.workflows, Span: berth.Interval{Start: jobs[0].Arrival, End: jobs[len(jobs)-1].Arrival + 1}, PEs: log.pes, Slack: deviatingSlack,
 		Retries: 1, Miss: miss, Seed: seed,
 		Make: func(i int) (*workflow.Workflow, []berth.WorkflowTask, error) {
@@ -156,23 +153,55 @@ func deviatingValues(ctx context.Context, scale deviatingScale, log *openLog, lo
 			return flow, nil, err
 		},
 	}
+}
+
+// deviatingValues returns the figures of all planners and repairs, over workflows that are drawn once.
+func deviatingValues(ctx context.Context, scale deviatingScale, log *openLog, load float64, miss sim.Miss, seed uint64, repetition int) ([]float64, error) {
+	jobs, runs, err := deviatingJobs(scale, log, load, seed, repetition)
+	if err != nil {
+		return nil, err
+	}
+	flows, err := deviatingStream(scale, log, jobs, miss, seed).Flows()
+	if err != nil {
+		return nil, err
+	}
+	work := sim.Workload{Requests: jobs, Runs: runs, Flows: flows}
 	var values []float64
 	for _, planner := range deviatingPlanners {
+		outcomes := map[berth.Repair][]float64{}
 		for _, repair := range berth.Repairs() {
-			stream.Algorithm, stream.Repair = planner, repair
-			flows, err := stream.Flows()
-			if err != nil {
-				return nil, err
+			as := deviatingAlike(miss, repair)
+			if outcomes[as] == nil {
+				if outcomes[as], err = deviatingRun(ctx, log, work, planner, as); err != nil {
+					return nil, err
+				}
 			}
-			config := engine.Config{Sites: sim.OnePool(log.pes, berth.Late), Jobs: "easy"}
-			result, err := sim.Play(ctx, config, sim.Workload{Requests: jobs, Runs: runs, Flows: flows}, nil)
-			if err != nil {
-				return nil, err
-			}
-			values = append(values, deviatingOutcome(sim.SummarizeFlows(result.Flows))...)
+			values = append(values, outcomes[as]...)
 		}
 	}
 	return values, nil
+}
+
+// deviatingAlike returns the first repair that does the same as one. Where no task takes longer
+// than planned, nothing is put later.
+func deviatingAlike(miss sim.Miss, repair berth.Repair) berth.Repair {
+	if miss.None() && repair == berth.RepairLate {
+		return berth.RepairHold
+	}
+	return repair
+}
+
+// deviatingRun returns the figures of a run in which all workflows have a planner and a repair.
+func deviatingRun(ctx context.Context, log *openLog, work sim.Workload, planner string, repair berth.Repair) ([]float64, error) {
+	for i := range work.Flows {
+		work.Flows[i].Workflow.Algorithm, work.Flows[i].Workflow.Repair = planner, repair
+	}
+	config := engine.Config{Sites: sim.OnePool(log.pes, berth.Late), Jobs: "easy"}
+	result, err := sim.Play(ctx, config, work, nil)
+	if err != nil {
+		return nil, err
+	}
+	return deviatingOutcome(sim.SummarizeFlows(result.Flows)), nil
 }
 
 // deviatingOutcome returns the figures of a run.

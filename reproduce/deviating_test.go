@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/berth-hpc/berth"
+	"github.com/berth-hpc/berth/sim"
+	"github.com/berth-hpc/berth/workload"
 )
 
 // swapped returns the data with the figures of two planners exchanged.
@@ -118,5 +120,59 @@ func TestDeviatingClaimsAreJudged(t *testing.T) {
 	sure.values[0][0] = 50
 	if c := deviatingSure(sure); judged(c.Parts) == Held {
 		t.Errorf("D1 is held where a deadline is missed")
+	}
+}
+
+// Figures over workflows that are drawn once, with one run for repairs that do the same, are those
+// of their plain form: a stream and a run for each planner and repair.
+func TestDeviatingValuesEqualPlain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs")
+	}
+	log := &openLog{archiveLog: &archiveLog{name: "made", pes: 24}}
+	for i := range 60 {
+		run := berth.Duration(100 + 7919*i%4000)
+		log.records = append(log.records, workload.Record{
+			Job: int64(i + 1), Submit: berth.Time(600 * i), Wait: 0, Run: run, Procs: berth.Count(1 + i*5%20), ReqProcs: berth.Count(1 + i*5%20),
+			ReqTime: run + 300, Status: 1,
+		})
+	}
+	scale := deviatingScale{repetitions: 1, jobs: 60, workflows: 6, tasks: 8}
+	promised := 0.0
+	for _, m := range deviatingMisses {
+		got, err := deviatingValues(t.Context(), scale, log, 1, m.miss, 5, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, runs, err := deviatingJobs(scale, log, 1, 5, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []float64
+		for _, planner := range deviatingPlanners {
+			for _, repair := range berth.Repairs() {
+				flows, err := deviatingStream(scale, log, jobs, m.miss, 5).Flows()
+				if err != nil {
+					t.Fatal(err)
+				}
+				figures, err := deviatingRun(t.Context(), log, sim.Workload{Requests: jobs, Runs: runs, Flows: flows}, planner, repair)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, figures...)
+				promised += figures[promisesMade]
+			}
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%d values at %s, want %d", len(got), m.name, len(want))
+		}
+		for i, name := range deviatingNames() {
+			if got[i] != want[i] && !(math.IsNaN(got[i]) && math.IsNaN(want[i])) {
+				t.Errorf("%s at %s: %v, want %v", name, m.name, got[i], want[i])
+			}
+		}
+	}
+	if promised == 0 {
+		t.Error("nothing was promised")
 	}
 }

@@ -37,7 +37,7 @@ func gridOutcomeOf(v []float64) gridOutcome {
 // out.
 func (w *gridWorkload) measure(ctx context.Context, run *gridRun, seed uint64) (gridOutcome, error) {
 	config := w.config(run.policy, run.reading.match, seed)
-	promised, err := sim.Run(ctx, config, w.requests, nil)
+	promised, err := sim.Replay(ctx, config, sim.Workload{Requests: w.requests, Promises: true}, nil)
 	if err != nil {
 		return gridOutcome{}, err
 	}

@@ -19,6 +19,7 @@ type driver struct {
 	workload *Workload
 	recorder *recorder
 	arrived  int                   // requests so far
+	waiting  int                   // of them, those that are not decided; counted only for Promises
 	told     int                   // as many did the progress function last hear of
 	outages  func() (Outage, bool) // the next one
 	stop     func()                // ends outages
@@ -106,6 +107,9 @@ func newDriver(config *engine.Config, w *Workload) (*driver, error) {
 		return nil, err
 	}
 	d := &driver{engine: e, workload: w, recorder: newRecorder(config, w), told: -1}
+	if err := checkPromises(config, w); err != nil {
+		return nil, err
+	}
 	d.outages, d.stop = iter.Pull(outagesOf(w))
 	d.falling, d.fails = d.outages()
 	d.broken = d.fails
@@ -157,6 +161,9 @@ const (
 
 // step lets the next thing happen; more is false if there is nothing left.
 func (d *driver) step() (more bool, err error) {
+	if d.workload.Promises && d.waiting == 0 && d.arrived == d.workload.Len() {
+		return false, nil
+	}
 	from, at := sources, berth.Forever
 	for _, s := range d.sources {
 		if t, ok := d.next(s); ok && (t < at || (t == at && d.ranks[s] < d.ranks[from])) {
@@ -292,6 +299,9 @@ func (d *driver) apply(now berth.Time, event *engine.Event) error {
 				d.start(changes[i].ID)
 			}
 		}
+	}
+	if d.workload.Promises {
+		d.count(changes)
 	}
 	if d.workload.Refused != nil {
 		err = errors.Join(err, d.tellRefused(changes))

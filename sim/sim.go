@@ -52,6 +52,12 @@ type Workload struct {
 	Flows []Flow
 	// Monitor, if not nil, says what sites and links are like as time goes on.
 	Monitor Monitor
+	// Promises ends the simulation as soon as every request has come and none waits for a
+	// decision. The lines are then the same, since what is promised runs as promised, but for
+	// the PEs of pools that bind late, which are chosen when something starts. Nothing else may
+	// be in the workload than requests without Hold and NoShow, and the configuration must
+	// let no promise move and make no request a job.
+	Promises bool
 	// Refused, if not nil, hears of each request, or ordinary job, that was just refused,
 	// with the engine as it is then. It may ask the engine, for example for offers, and must
 	// not change it, nor keep the request. Its error ends the simulation.
