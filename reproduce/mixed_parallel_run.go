@@ -291,7 +291,10 @@ func addDeadlines(in *workflow.Instance, b *booked, sums []runningMean) {
 	}
 	for k, i := range of7 {
 		cost, plan := hours(planner(dlNames[i]), loose7)
-		again, _ := hours(planner(dlNames[i]).From(lambdas[i]), loose7)
+		again := cost
+		if lambdas[i] > 0 { // else it is the same planner
+			again, _ = hours(planner(dlNames[i]).From(lambdas[i]), loose7)
+		}
 		in7, kept = append(in7, cost), append(kept, again)
 		sums[atHours7+k].add(cost)
 		sums[atKept+k].add(again)

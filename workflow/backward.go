@@ -71,22 +71,24 @@ func (p Planner) From(step int) Planner {
 	return p
 }
 
-// attempt tries one step of λ.
-func (b backward) attempt(in *Instance, deadline berth.Time, k int, out []Placement) bool {
-	if in.problem.Plain {
-		return (&plain{in: in}).backward(b, deadline, k, out)
-	}
+// anew tries one step of λ, and reports whether the bound made no difference. It gives up where a task
+// starts too early for those before it, even with all PEs that they may get.
+func (b backward) anew(in *Instance, deadline berth.Time, k int, out []Placement) (free, ok bool) {
 	in.know(deadline)
-	p := &in.room.profile
-	p.reset(&in.room.steps)
 	bound := in.allot(b.bound)
 	var reserves []berth.Time
+	most := b.bound
 	if b.reserve != fixed1 {
 		reserves = in.reserves(b)
+		most = fixedAll // which is what fewest may give
 	}
+	before := in.heads(most)
+	p := &in.room.profile
+	p.reset(&in.room.steps)
+	free = true
 	for _, i := range slices.Backward(in.order(b.levels())) {
 		if in.problem.stopped() {
-			return false
+			return false, false
 		}
 		due := deadline
 		for _, child := range in.w.children.of(i) {
@@ -97,15 +99,16 @@ func (b backward) attempt(in *Instance, deadline berth.Time, k int, out []Placem
 			at, ok = p.fewest(&in.curves[i], max(in.now, reserve(reserves[i], due, k)), due, in.size)
 		}
 		if !ok {
+			free = false
 			at, ok = p.latest(&in.curves[i], in.now, due, bound[i])
 		}
-		if !ok {
-			return false
+		if !ok || at.start < in.now.Add(before[i]) {
+			return free, false
 		}
 		out[i] = at.of(i)
 		p.take(at.start, at.end, at.npe)
 	}
-	return true
+	return free, true
 }
 
 func (b backward) ready(in *Instance) {

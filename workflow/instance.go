@@ -99,6 +99,10 @@ type Instance struct {
 	bound  berth.Time                 // see lowerBound
 
 	reached berth.Duration // see firstReach; 0 until it is asked for
+
+	ways   map[allotment][]berth.Duration // see heads
+	tries  []tried                        // see again
+	oldest int                            // among tries
 }
 
 // allotment is a way to give each task a number of PEs.

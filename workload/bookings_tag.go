@@ -182,7 +182,7 @@ type taggedJob struct {
 // by start.
 func (out *Tagged) tag(t *Tagging, records []Record) []taggedJob {
 	draws := stream.New(t.Seed, "tagging")
-	var all []taggedJob
+	all := make([]taggedJob, 0, int(t.Share*float64(len(records)))*17/16+64) // seldom are there more
 	for i := range records {
 		rec := &records[i]
 		if draws.Float64(uint64(i)) >= t.Share {
