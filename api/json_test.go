@@ -131,8 +131,8 @@ func sameItems(t *testing.T, v value) {
 	}
 }
 
-// The deadline of what was extended beyond it is its end, and what is modified keeps the length
-// that it has by then.
+// The deadline of what was extended beyond it is its end, and what is not asked to change is kept: the service knows what that
+// comes to at its pool. A window that is too short for the extension is not, as long as the deadline is that of the extension.
 func TestExtendedReservationKeepsItsLength(t *testing.T) {
 	was := service.Reservation{
 		ID: "a", State: service.Confirmed, Request: berth.Rigid("a", 0, 1000, 1600, 2, 600), Extended: 900,
@@ -141,11 +141,29 @@ func TestExtendedReservationKeepsItsLength(t *testing.T) {
 	if got := reservation(&was); got.Deadline != got.End || got.End == 0 {
 		t.Errorf("its deadline is %v, its end %v", got.Deadline, got.End)
 	}
-	var a asked
-	a.Request = was.Request
-	r, err := a.modified(&was, 500)
-	if err != nil || r.Parts[0].Variants[0].Duration != 1500 || r.Deadline != 2500 {
-		t.Errorf("modified it is %+v, %v; want 1500 s until 2500", r, err)
+	for body, want := range map[string]struct {
+		keeps service.Keeps
+		right bool
+	}{
+		`{"name":"n"}`:                          {service.Keeps{Length: true, Deadline: true}, true},
+		`{"npe":3}`:                             {service.Keeps{Length: true, Deadline: true}, true},
+		`{"ready":"1970-01-01T00:30:00Z"}`:      {service.Keeps{Length: true, Deadline: true}, true},
+		`{"ready":"1970-01-01T00:33:20Z"}`:      {service.Keeps{Length: true, Deadline: true}, false},
+		`{"deadline":"1970-01-01T00:28:20Z"}`:   {service.Keeps{Length: true}, true},
+		`{"deadline_in":1200}`:                  {service.Keeps{Length: true}, true},
+		`{"duration":300}`:                      {service.Keeps{Deadline: true}, true},
+		`{"variants":[{"npe":1,"duration":1}]}`: {service.Keeps{Deadline: true}, true},
+	} {
+		a := asked{Request: was.Request}
+		var wrong faults
+		patchBody.read([]byte(body), &a, &wrong)
+		r, err := a.modified(&was, 500)
+		if len(wrong) > 0 || (err == nil) != want.right || a.keeps() != want.keeps {
+			t.Errorf("%s: %v %v, keeps %+v; want %+v", body, wrong, err, a.keeps(), want)
+		}
+		if a.keeps().Length && r.Parts[0].Variants[0].Duration != 600 {
+			t.Errorf("%s: for %d s", body, r.Parts[0].Variants[0].Duration)
+		}
 	}
 	if d := was.Request.Parts[0].Variants[0].Duration; d != 600 {
 		t.Errorf("the request itself is for %d s now", d)

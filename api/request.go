@@ -445,17 +445,23 @@ func (a *asked) modified(was *service.Reservation, now berth.Time) (berth.Reques
 		r.Ready = *a.ready.at
 	}
 	r.Ready = max(now, r.Ready)
-	if e := was.Extended; e > 0 && len(r.Parts) == 1 && len(r.Parts[0].Variants) == 1 { // what is not given stays as it is by now
-		r.Parts = []berth.Part{{Variants: slices.Clone(r.Parts[0].Variants), Eligible: r.Parts[0].Eligible, Constraint: r.Parts[0].Constraint, NodeNames: r.Parts[0].NodeNames}}
-		r.Parts[0].Variants[0].Duration += e
-		r.Deadline = max(r.Deadline, was.Allotments[0].End)
-	}
 	if a.deadline.at != nil {
 		r.Deadline = *a.deadline.at
 	}
 	a.reshape(&r, &wrong)
-	a.checkWindow(&r, now, &wrong)
+	if keeps := a.keeps(); a.ready.at != nil || !keeps.Length || !keeps.Deadline { // else it is as it was promised
+		window := r
+		if keeps.Deadline && was.Extended > 0 && len(was.Allotments) > 0 {
+			window.Deadline = max(r.Deadline, was.Allotments[0].End)
+		}
+		a.checkWindow(&window, now, &wrong)
+	}
 	return r, wrong.err()
+}
+
+// keeps says what of a reservation stays as it is.
+func (a *asked) keeps() service.Keeps {
+	return service.Keeps{Length: a.parts == nil && a.part.duration == nil && a.part.variants == nil, Deadline: a.deadline.at == nil && a.deadline.in == nil}
 }
 
 // reshape changes the parts whose shape was given.

@@ -403,7 +403,7 @@ func (c *call) modify() error {
 			return service.Answer{}, err
 		}
 		c.rest()
-		ask.FromNow = a.fromNow()
+		ask.FromNow, ask.Keeps = a.fromNow(), a.keeps()
 		return c.Modify(c.r.Context(), ask, was.ID, r)
 	})
 }

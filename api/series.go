@@ -296,7 +296,7 @@ func (c *call) cancelSeries() error {
 		seriesCancelBody.read(c.body, &a, &wrong)
 	}
 	if a.From > 0 && a.To > 0 && a.From > a.To {
-		wrong.add("from", errors.New("behind to; want a first number and a last one"))
+		wrong.add("from", fmt.Errorf("%d is behind to, %d; want a first number and a last one", a.From, a.To))
 	}
 	if err := wrong.err(); err != nil {
 		return err
@@ -344,9 +344,9 @@ func (c *call) modifySeries() error {
 	var wrong faults
 	seriesModifyBody.read(c.body, &a, &wrong)
 	if a.From > 0 && a.To > 0 && a.From > a.To {
-		wrong.add("from", errors.New("behind to; want a first number and a last one"))
+		wrong.add("from", fmt.Errorf("%d is behind to, %d; want a first number and a last one", a.From, a.To))
 	}
-	if a.By == 0 && a.NPE == 0 && a.Duration == 0 {
+	if len(wrong) == 0 && a.By == 0 && a.NPE == 0 && a.Duration == 0 {
 		wrong.add("by", errors.New("missing; want by, npe or duration, which say what changes"))
 	}
 	if err := wrong.err(); err != nil {

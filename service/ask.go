@@ -522,6 +522,7 @@ func (h *Host) Modify(ctx context.Context, ask Ask, id string, r berth.Request) 
 		}
 		is := r
 		is.ID, is.User = id, k.request.User
+		ask.Keeps.lasting(&h.core.config, &is, k.promise)
 		onTime(&is, first, h.clock())
 		return engine.Modify(&is), nil
 	})

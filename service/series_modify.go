@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/berth-hpc/berth"
@@ -23,15 +24,34 @@ type SeriesEdit struct {
 func (x *SeriesEdit) request(r *berth.Request, now berth.Time) (berth.Request, error) {
 	own := *r.Clone()
 	own.Arrival, own.Ready, own.Deadline = now, max(r.Ready.Add(x.By), now), r.Deadline.Add(x.By+x.longer(r))
+	switch {
+	case x.By == 0 || r.Series == nil: // an open series has the times in its occurrences
+	case !own.Ready.Valid() || !own.Deadline.Valid():
+		return own, berth.Errorf(berth.Invalid, "by", "%d s; %s would be beyond ±2^42 s", x.By, occurrence(r))
+	case own.Deadline <= own.Ready:
+		return own, berth.Errorf(berth.Invalid, "by", "%d s; the window of %s would be over before %d, which is the earliest; want more than %d s", x.By, occurrence(r), own.Ready, own.Ready.Sub(r.Deadline)-x.longer(r))
+	}
 	if x.NPE == 0 && x.Duration == 0 {
 		return own, nil
 	}
 	if len(own.Parts) != 1 || len(own.Parts[0].Variants) != 1 {
-		return own, berth.Errorf(berth.Conflict, "npe", "occurrences have several parts or variants; change each by itself, or when they are")
+		field, value := "npe", int64(x.NPE)
+		if x.NPE == 0 {
+			field, value = "duration", int64(x.Duration)
+		}
+		return own, berth.Errorf(berth.Conflict, field, "%d; %s has several parts or variants; change each by itself, or when they are", value, occurrence(r))
 	}
 	v := &own.Parts[0].Variants[0]
 	v.NPE, v.Duration = cmp.Or(x.NPE, v.NPE), cmp.Or(x.Duration, v.Duration)
 	return own, nil
+}
+
+// occurrence names one of a series for people.
+func occurrence(r *berth.Request) string {
+	if r.Series == nil {
+		return "each occurrence"
+	}
+	return fmt.Sprintf("occurrence %d", r.Series.Number)
 }
 
 // longer returns by how much longer a request lasts.
@@ -150,7 +170,9 @@ func (h *Host) seriesChange(id string, x *SeriesEdit, checked *berth.Request) (e
 		if err := k.open(); err != nil {
 			return engine.Event{}, err
 		}
-		r, err := x.request(k.request, now)
+		was := *k.request
+		Keeps{Length: x.Duration == 0, Deadline: true}.lasting(&h.core.config, &was, k.promise)
+		r, err := x.request(&was, now)
 		if err != nil {
 			return engine.Event{}, err
 		}

@@ -102,3 +102,40 @@ func TestOccurrencesChangeTogether(t *testing.T) {
 		}
 	})
 }
+
+// What an occurrence was extended by stays when it comes at another time or has other PEs.
+func TestOccurrencesKeepWhatTheyWereExtendedBy(t *testing.T) {
+	c := &clock{}
+	c.seconds.Store(1000)
+	h := start(t, t.TempDir(), onePool(4), c)
+	series := nightly(2000, 3, 0)
+	series.Least = 3
+	for i := range series.Occurrences {
+		series.Occurrences[i].Deadline += 500
+	}
+	made := submitSeries(t, h, ann, series).Series
+	second := made.Reservations[1].ID
+	if a, err := h.Extend(t.Context(), ann, second, 4000+140); err != nil || a.Refusal != nil {
+		t.Fatalf("%+v %v", a.Refusal, err)
+	}
+	for i, x := range []service.SeriesEdit{{By: 100}, {NPE: 3}, {From: 2, By: -100}} {
+		if _, err := h.ModifySeries(t.Context(), ann, made.Series.ID, x); err != nil {
+			t.Fatal(err)
+		}
+		is, err := h.Get(t.Context(), ann.By, second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := is.Allotments[0]; a.Interval().Length() != 140 || a.Start != []berth.Time{4100, 4100, 4000}[i] {
+			t.Errorf("after %+v it is from %d for %d s; want 140", x, a.Start, a.Interval().Length())
+		}
+	}
+	for want, x := range map[string]service.SeriesEdit{
+		"by: -72000 s; the window of occurrence 1 would be over before 1000, which is the earliest; want more than -2700 s": {By: -72000},
+		"by: 4398046511103 s; occurrence 1 would be beyond ±2^42 s":                                                         {By: berth.Duration(berth.TimeLimit) - 1},
+	} {
+		if _, err := h.ModifySeries(t.Context(), ann, made.Series.ID, x); err == nil || err.Error() != want {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}

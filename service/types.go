@@ -172,6 +172,8 @@ type Ask struct {
 	IfVersion uint64
 	// FromNow says which times of what is asked for are counted from when it is decided.
 	FromNow FromNow
+	// Keeps says what of a reservation a modification leaves as it is.
+	Keeps Keeps
 }
 
 // FromNow says which times of a request, or a workflow, are so far from its arrival as they are, whenever that is: the
