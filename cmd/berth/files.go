@@ -14,6 +14,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/internal/plot"
 	"github.com/berth-hpc/berth/internal/wholefile"
+	"github.com/berth-hpc/berth/journal/sqlite"
 	"github.com/berth-hpc/berth/workload"
 )
 
@@ -254,7 +255,22 @@ func (a *app) create(flag, path string) (*wholefile.Output, error) {
 	if path == stdStream {
 		return wholefile.To(a.stdout, "stdout"), nil
 	}
+	if err := spareData(flag, path); err != nil {
+		return nil, err
+	}
 	return wholefile.Create(flag, path)
+}
+
+// spareData refuses an output that would replace a file of a service's data directory.
+func spareData(flag, path string) error {
+	to := absolute(path)
+	if _, err := os.Lstat(to); err != nil {
+		return nil //nolint:nilerr // it is new, or the one who creates it tells what is wrong
+	}
+	if is, err := sqlite.Exists(filepath.Dir(to)); err != nil || !is {
+		return nil //nolint:nilerr // a folder that cannot be looked into is not written to either
+	}
+	return berth.Errorf(berth.Invalid, flag, "%s is in %s, the data directory of a service, and there already; want another file", path, filepath.Dir(to))
 }
 
 // cannotRead words why an input file cannot be read. A file that is missing is

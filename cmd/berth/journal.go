@@ -254,7 +254,7 @@ the database: its backups, and its log of what was written.`,
 			case damage == nil:
 				_, err = fmt.Fprintln(a.stdout, "nothing to repair")
 			default:
-				_, err = fmt.Fprintf(a.stdout, "cut: %v\n", damage)
+				_, err = fmt.Fprintf(a.stdout, "cut: %v\nkept: all until record %d; the files as they were are in %s\n", damage, damage.After.Number, sqlite.Aside(dir))
 			}
 			return err
 		},

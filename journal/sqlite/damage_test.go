@@ -144,6 +144,34 @@ func TestAChangedRecordIsNamedAndTheCutIsRightBefore(t *testing.T) {
 	}
 }
 
+// A journal that had records is not made an empty one that is valid, and where there is none nothing is made.
+func TestARepairThatKeepsNothingIsRefused(t *testing.T) {
+	for _, size := range []int{0, 4096, 8192, 16384, 20000, 24576} {
+		dir, _ := journalOf(t, 300, true)
+		change(t, filepath.Join(dir, "journal.db"), func(content []byte) []byte {
+			if len(content) < 2*size {
+				t.Fatalf("it has %d bytes, too few to cut it to %d", len(content), size)
+			}
+			return content[:size]
+		})
+		d, err := sqlite.Repair(dir, sqlite.Options{})
+		if size < 24576 && (err == nil || !strings.Contains(err.Error(), "nothing can be kept, restore it from a copy")) {
+			t.Errorf("%d bytes: %v, %v; want that nothing can be kept", size, d, err)
+		}
+		if err == nil && d.After.Number == 0 {
+			t.Errorf("%d bytes: all is cut", size)
+		}
+		if there := sqlite.Aside(dir); (there == "") != (err != nil) {
+			t.Errorf("%d bytes: put aside in %q, %v", size, there, err)
+		}
+	}
+	empty := t.TempDir()
+	_, err := sqlite.Repair(empty, sqlite.Options{})
+	if entries, _ := os.ReadDir(empty); codeIs(err) != berth.NotFound || len(entries) > 0 {
+		t.Errorf("%v, and %v is there; want not found, and nothing made", err, entries)
+	}
+}
+
 func TestALogThatIsGoneOrShortIsTold(t *testing.T) {
 	for name, how := range map[string]func(t *testing.T, log string){
 		"removed": func(t *testing.T, log string) {

@@ -24,12 +24,15 @@ const (
 // what was wrong, with After as the new end; nil if nothing was. If a later
 // snapshot is undamaged and more records follow it than were complete before,
 // the journal is kept from that snapshot on instead: history is lost, but no
-// promise. The damaged files are moved to a folder damaged-N beside. It takes
+// promise. Where no record can be kept of those that there were, that is an error. The damaged files are moved to a folder damaged-N beside, see Aside. It takes
 // the lock, so no server may be running. After an
 // error the journal is as it was, or the next Open or Repair brings it to its end.
 func Repair(dir string, options Options) (*journal.Damage, error) {
-	if _, err := os.Stat(dir); err != nil {
+	switch there, err := has(dir, fileName, markName, repaired); {
+	case err != nil:
 		return nil, fmt.Errorf("journal: %w", err)
+	case !there:
+		return nil, noJournal(dir)
 	}
 	lock, err := lock(dir)
 	if err != nil {
@@ -99,6 +102,9 @@ func (s *Store) diagnose() (damage *journal.Damage, begin journal.Position, err 
 	whole.After = end
 	if last, err := s.readLast(); err == nil {
 		whole.Acknowledged = max(whole.Acknowledged, last.Number)
+	}
+	if end.Number == 0 && whole.Acknowledged > 0 {
+		return nil, begin, fmt.Errorf("journal: nothing can be kept, restore it from a copy: %w", &whole)
 	}
 	return &whole, begin, nil
 }
@@ -225,6 +231,18 @@ func setAside(dir string) error {
 		}
 	}
 	return syncDir(aside)
+}
+
+// Aside returns the folder with what the last repair of a directory put aside; empty if there is none.
+func Aside(dir string) string {
+	last := ""
+	for n := 1; ; n++ {
+		at := filepath.Join(dir, fmt.Sprintf("damaged-%d", n))
+		if _, err := os.Stat(at); err != nil {
+			return last
+		}
+		last = at
+	}
 }
 
 // install puts a finished repair where the damaged files are. The old log

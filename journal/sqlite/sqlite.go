@@ -133,7 +133,7 @@ func (s *Store) open() error {
 		}
 		if _, err := os.Stat(s.file()); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
-				return berth.Errorf(berth.NotFound, "journal", "there is no journal in %s", s.dir)
+				return noJournal(s.dir)
 			}
 			return fmt.Errorf("journal: %w", err)
 		}
@@ -331,13 +331,20 @@ func (s *Store) checkEnd(mark journal.Position) error {
 const walSuffix = "-wal"
 
 // Exists reports whether a directory has a journal, or what is left of one.
-func Exists(dir string) (bool, error) {
-	for _, name := range []string{fileName, markName} {
+func Exists(dir string) (bool, error) { return has(dir, fileName, markName) }
+
+// has reports whether a directory has one of some files.
+func has(dir string, names ...string) (bool, error) {
+	for _, name := range names {
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			return err == nil, err
 		}
 	}
 	return false, nil
+}
+
+func noJournal(dir string) error {
+	return berth.Errorf(berth.NotFound, "journal", "there is no journal in %s", dir)
 }
 
 func (s *Store) file() string { return filepath.Join(s.dir, fileName) }
