@@ -31,7 +31,7 @@ func Repair(dir string, options Options) (*journal.Damage, error) {
 	switch there, err := has(dir, fileName, markName, repaired); {
 	case err != nil:
 		return nil, fmt.Errorf("journal: %w", err)
-	case !there:
+	case !there && !CutShort(dir):
 		return nil, noJournal(dir)
 	}
 	lock, err := lock(dir)
