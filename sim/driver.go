@@ -13,26 +13,28 @@ import (
 // driver brings what happens in the simulated world to the engine in order of
 // time, and at one instant in the engine's order of classes.
 type driver struct {
-	changes  []change.Change // of the last Apply; the slices are used again
-	effects  []change.Effect
-	engine   *engine.Engine
-	workload *Workload
-	recorder *recorder
-	arrived  int                   // requests so far
-	waiting  int                   // of them, those that are not decided; counted only for Promises
-	told     int                   // as many did the progress function last hear of
-	outages  func() (Outage, bool) // the next one
-	stop     func()                // ends outages
-	falling  Outage                // the next one to begin
-	fails    bool                  // there is one
-	ends     ends
-	started  int
-	extends  bool             // what runs may go on beyond its limit, or be stopped before
-	broken   bool             // what runs may fail, for there are outages
-	checksIn bool             // some promises are given up unless they are used
-	sources  []source         // that may bring anything
-	ranks    [sources + 1]int // at one instant the lower comes first
-	flows    *flowRun         // nil without workflows
+	changes []change.Change // of the last Apply; the slices are used again
+	effects []change.Effect
+	// unsettled are the numbers of effects that no site has told about yet.
+	unsettled []uint64
+	engine    *engine.Engine
+	workload  *Workload
+	recorder  *recorder
+	arrived   int                   // requests so far
+	waiting   int                   // of them, those that are not decided; counted only for Promises
+	told      int                   // as many did the progress function last hear of
+	outages   func() (Outage, bool) // the next one
+	stop      func()                // ends outages
+	falling   Outage                // the next one to begin
+	fails     bool                  // there is one
+	ends      ends
+	started   int
+	extends   bool             // what runs may go on beyond its limit, or be stopped before
+	broken    bool             // what runs may fail, for there are outages
+	checksIn  bool             // some promises are given up unless they are used
+	sources   []source         // that may bring anything
+	ranks     [sources + 1]int // at one instant the lower comes first
+	flows     *flowRun         // nil without workflows
 }
 
 // end is when something that runs ends by itself.
@@ -164,6 +166,11 @@ func (d *driver) step() (more bool, err error) {
 	if d.workload.Promises && d.waiting == 0 && d.arrived == d.workload.Len() {
 		return false, nil
 	}
+	if len(d.unsettled) > 0 && !d.endsNow() {
+		if err := d.settle(); err != nil {
+			return false, err
+		}
+	}
 	from, at := sources, berth.Forever
 	for _, s := range d.sources {
 		if t, ok := d.next(s); ok && (t < at || (t == at && d.ranks[s] < d.ranks[from])) {
@@ -205,6 +212,17 @@ func (d *driver) step() (more bool, err error) {
 		return true, d.flows.arrive(at)
 	}
 	return false, nil
+}
+
+// endsNow reports whether more ends at this instant. Sites say that they are in line with it after that: what has ended
+// by then is late otherwise.
+func (d *driver) endsNow() bool {
+	for _, s := range []source{finishes, tells} {
+		if at, ok := d.next(s); ok && at == d.engine.Now() {
+			return true
+		}
+	}
+	return false
 }
 
 // next returns when a source brings its next event.
@@ -306,11 +324,10 @@ func (d *driver) apply(now berth.Time, event *engine.Event) error {
 	if d.workload.Refused != nil {
 		err = errors.Join(err, d.tellRefused(changes))
 	}
-	if err == nil && d.flows != nil && len(d.effects) > 0 {
-		if d.checksIn { // they are looked at after others have come
-			changes = slices.Clone(changes)
+	if d.flows != nil {
+		for i := range d.effects {
+			d.unsettled = append(d.unsettled, d.effects[i].Number)
 		}
-		err = d.settle(now)
 	}
 	if err != nil || !d.checksIn {
 		return err
@@ -330,15 +347,12 @@ func (d *driver) tellRefused(changes []change.Change) error {
 	return nil
 }
 
-// settle says that the sites are in line with what the last step asked of them.
-func (d *driver) settle(now berth.Time) error {
-	numbers := make([]uint64, len(d.effects)) // others come while these are settled
-	for i := range d.effects {
-		numbers[i] = d.effects[i].Number
-	}
-	for _, number := range numbers {
-		event := engine.Settle(number)
-		if err := d.apply(now, &event); err != nil {
+// settle says that the sites are in line with what the last steps asked of them.
+func (d *driver) settle() error {
+	for len(d.unsettled) > 0 { // others may come
+		event := engine.Settle(d.unsettled[0])
+		d.unsettled = slices.Delete(d.unsettled, 0, 1)
+		if err := d.apply(d.engine.Now(), &event); err != nil {
 			return err
 		}
 	}
