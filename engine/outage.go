@@ -139,7 +139,7 @@ func (e *Engine) strike(o *berth.Outage, vacated []*state.Entry) {
 
 // running returns what runs on the PEs of an outage, by sequence.
 func (e *Engine) running(o *berth.Outage) []*state.Entry {
-	return e.state.Active(func(d *state.Entry) bool { return e.holdsAny(d, o.Resource, o.PEs) })
+	return e.state.ActiveIn(o.Resource, func(d *state.Entry) bool { return e.holdsAny(d, o.Resource, o.PEs) })
 }
 
 // holdsAny reports whether a part of a reservation that is not over holds one of some

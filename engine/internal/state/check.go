@@ -95,6 +95,13 @@ func (s *State) checkApart() error {
 	if !slices.Equal(active, want) {
 		return fmt.Errorf("%d reservations are active, in the ledger %d", len(active), len(want))
 	}
+	for i := range s.pools {
+		id := s.pools[i].id
+		here, want := s.running(id), s.Active(func(e *Entry) bool { return e.in(id) })
+		if !slices.Equal(here, want) {
+			return fmt.Errorf("%d reservations are active in %v, in the ledger %d", len(here), id, len(want))
+		}
+	}
 	return nil
 }
 

@@ -217,11 +217,9 @@ func (s *State) accept(c *change.Change, about Ref) error {
 	s.complement(e)
 	for i := range e.r.Allotments {
 		a := &e.r.Allotments[i]
-		at, known := s.Index(a.Resource)
-		if !known {
+		if _, known := s.Index(a.Resource); !known {
 			return fmt.Errorf("reservation %q: no pool %v", c.ID, a.Resource)
 		}
-		s.pools[at].parts++
 		var err error
 		if j != nil {
 			err = s.planned.run(e, a, planned)
@@ -240,6 +238,7 @@ func (s *State) accept(c *change.Change, about Ref) error {
 	s.occurs(r.Request.Series)
 	s.timers.add(s.waitFor(e))
 	s.ledger.setApart(e)
+	s.enterPools(e)
 	return s.acceptTask(e, about)
 }
 

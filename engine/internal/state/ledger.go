@@ -70,6 +70,7 @@ type Entry struct {
 	unbooked int32              // place in the list of flat.unbooked, from 1
 	owned    int32              // place in the list of its user
 	apart    int32              // place in the list of what is held or active, from 1; 0 if it is neither
+	active   int32              // place in the list of what has started in its pool, or of what has several parts, from 1; 0 if it has not started
 	vacant   bool               // it has given up its place
 	lent     bool               // others have the reservation, which is not written any more
 	first    timer              // the start, then the end of the first part

@@ -105,6 +105,7 @@ func (s *State) start(e *Entry, pes []berth.PESet) error {
 	r := e.write()
 	r.State = berth.Active
 	s.ledger.setApart(e)
+	s.enlistActive(e)
 	for part := range r.Allotments {
 		a := &r.Allotments[part]
 		if i, _ := s.Index(a.Resource); s.pools[i].idle != nil {
@@ -249,9 +250,9 @@ func (s *State) move(e *Entry, c *change.Change) error {
 	if c.Terms != nil {
 		r.Terms = *c.Terms
 	}
-	s.countParts(e, -1)
+	s.leavePools(e)
 	e.allot(c.Moved)
-	s.countParts(e, 1)
+	s.enterPools(e)
 	r.Stocks, r.Transfers = c.Stocks, c.Transfers
 	r.Generation++
 	r.CheckedIn = false // if it was, then for its start before
@@ -393,7 +394,7 @@ func (s *State) end(e *Entry, part int) error {
 		return err
 	}
 	if s.ledger.dropPart(e, part); e.running == 0 {
-		s.countParts(e, -1)
+		s.leavePools(e)
 		s.dropNoShow(e)
 		delete(s.degraded, e.ID())
 		return s.giveBeside(e, every)
@@ -423,12 +424,49 @@ func (s *State) gone(e *Entry) error {
 	}
 	delete(s.degraded, e.ID())
 	s.ledger.forget(e, nil) // it is vacant
-	s.countParts(e, -1)
+	s.leavePools(e)
 	e.running = 0
 	return s.giveUplink(e.r.Transfers, s.begun(e))
 }
 
-// countParts notes that a reservation is in its pools, or leaves them with a sign of -1.
+// enterPools notes that a reservation is in its pools.
+func (s *State) enterPools(e *Entry) {
+	s.countParts(e, 1)
+	if e.r.State == berth.Active {
+		s.enlistActive(e)
+	}
+}
+
+// leavePools notes that it leaves them.
+func (s *State) leavePools(e *Entry) {
+	s.countParts(e, -1)
+	if e.active > 0 {
+		list := s.activeBeside(e)
+		last := len(*list) - 1
+		moved := (*list)[last]
+		(*list)[e.active-1], moved.active = moved, e.active
+		(*list)[last], e.active = nil, 0
+		*list = (*list)[:last]
+	}
+}
+
+// enlistActive enters what has started in the list for its pool.
+func (s *State) enlistActive(e *Entry) {
+	list := s.activeBeside(e)
+	*list = append(*list, e)
+	e.active = int32(len(*list))
+}
+
+// activeBeside returns the list that has what has started where a reservation is.
+func (s *State) activeBeside(e *Entry) *[]*Entry {
+	if len(e.r.Allotments) > 1 {
+		return &s.several
+	}
+	at, _ := s.Index(e.r.Allotments[0].Resource)
+	return &s.pools[at].active
+}
+
+// countParts counts the parts of a reservation in its pools, or with a sign of -1 no longer.
 func (s *State) countParts(e *Entry, sign int) {
 	for i := range e.r.Allotments {
 		at, _ := s.Index(e.r.Allotments[i].Resource)

@@ -96,19 +96,12 @@ func (s *State) unheld(blocks []berth.Allotment) []berth.Allotment {
 
 // running returns what runs in a pool, by sequence.
 func (s *State) running(pool berth.ResourceID) []*Entry {
-	return s.Active(func(e *Entry) bool {
-		for i := range e.r.Allotments {
-			if e.r.Allotments[i].Resource == pool {
-				return true
-			}
-		}
-		return false
-	})
+	return s.ActiveIn(pool, func(*Entry) bool { return true })
 }
 
 // Uncovered returns what an outage would take of its pool that is not out of use
 // already and not held by running work, as disjoint blocks. Cost: O(outages +
-// reservations that are held or active).
+// reservations that are active there, or in several pools).
 func (s *State) Uncovered(o *berth.Outage) []berth.Allotment { return s.unheld(s.beyond(o)) }
 
 // addOutage folds WentDown.

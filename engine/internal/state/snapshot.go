@@ -244,7 +244,7 @@ func (s *State) restoreReservations(list []savedReservation) error {
 // restoreHeld takes what an entry of the ledger holds, and sets its timers.
 func (s *State) restoreHeld(entry *Entry) error {
 	s.ledger.setApart(entry)
-	s.countParts(entry, 1)
+	s.enterPools(entry)
 	if entry.r.State == berth.Active {
 		s.awaitCheckIn(entry)
 	} else {

@@ -60,6 +60,7 @@ type State struct {
 	users     users
 	pass      timer // of the next scheduling point, if it is set
 	ledger    ledger
+	several   []*Entry          // what has started, of several parts, in no particular order
 	degraded  map[string]*Entry // live reservations that lack PEs
 	naming    bool              // some pool names ahead
 	named     map[string]*Entry // what has PEs in such pools
@@ -89,7 +90,8 @@ type pool struct {
 	pruned   berth.Time // the time to which it was pruned last
 	idle     bitset.Set // late binding: PEs that run nothing and are in use; nil under early binding
 	size     berth.Count
-	parts    int // of live reservations and running jobs, over or not
+	parts    int      // of live reservations and running jobs, over or not
+	active   []*Entry // what has started there, of those of one part, in no particular order
 }
 
 // New returns a state in which everything is free at time 0.
