@@ -284,11 +284,11 @@ func rectValues(ctx context.Context, requests []berth.Request) ([]float64, error
 				Sites: sim.OnePool(rectPEs, rectVariants[v].binding), Place: rectPlacements[p].Name, Horizon: rectVariants[v].horizon,
 			}
 			preset.Apply(&config)
-			lines, err := sim.Run(ctx, config, requests, nil)
+			result, err := sim.Play(ctx, config, sim.Workload{Requests: requests}, nil)
 			if err != nil {
 				return nil, err
 			}
-			m := measure.Of(lines, rectPEs)
+			m := measure.OfRuns(result.All(), rectPEs, nil)
 			values = append(values, 100*orNaN(m.AcceptanceRate), orNaN(m.MeanSlowdown), share(100*m.AcceptedPESeconds, m.RequestedPESeconds))
 		}
 	}

@@ -139,11 +139,13 @@ func (f *slots) fill(i int) int64 {
 func (f *slots) reroute(i int, left int64) int64 {
 	j := &f.jobs[i]
 	f.pile = f.pile[:0]
-	reach := func(s int, by step) {
-		if !f.seen[s] && !f.full[s] {
-			f.seen[s], f.from[s] = true, by
-			f.pile = append(f.pile, s)
+	reach := func(s int, by step) (free bool) {
+		if f.seen[s] || f.full[s] {
+			return false
 		}
+		f.seen[s], f.from[s] = true, by
+		f.pile = append(f.pile, s)
+		return f.free[s] > 0
 	}
 	defer func() {
 		for _, s := range f.pile {
@@ -151,23 +153,20 @@ func (f *slots) reroute(i int, left int64) int64 {
 		}
 	}()
 	for k := range j.room {
-		if j.has[k] < j.room[k] {
-			reach(j.first+k, step{-1, -1})
+		if s := j.first + k; j.has[k] < j.room[k] && reach(s, step{-1, -1}) {
+			return f.move(i, s, left)
 		}
 	}
 	for at := 0; at < len(f.pile); at++ {
 		s := f.pile[at]
-		if f.free[s] > 0 {
-			return f.move(i, s, left)
-		}
 		for _, m := range f.members[s] {
 			other := &f.jobs[m]
 			if other.has[s-other.first] == 0 {
 				continue
 			}
 			for k := range other.room {
-				if other.has[k] < other.room[k] {
-					reach(other.first+k, step{int(m), s})
+				if to := other.first + k; other.has[k] < other.room[k] && reach(to, step{int(m), s}) {
+					return f.move(i, to, left)
 				}
 			}
 		}
