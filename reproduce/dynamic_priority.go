@@ -110,13 +110,16 @@ type gridWorkload struct {
 func gridlets(seed uint64, share int, wanted gridRange) *gridWorkload {
 	levels, lengths := stream.New(seed, "gridlet priority"), stream.New(seed, "gridlet length")
 	chosen, starts, runs := stream.New(seed, "gridlet reserved"), stream.New(seed, "gridlet start"), stream.New(seed, "gridlet run")
-	w := &gridWorkload{reserved: map[int]struct{}{}}
+	const n = gridUsers * gridGridlets
+	w := &gridWorkload{
+		requests: make([]berth.Request, 0, n), priority: make([]int, 0, n), factor: make([]float64, 0, n), reserved: map[int]struct{}{},
+	}
 	for u := range uint64(gridUsers) {
 		w.users = append(w.users, berth.User{
 			ID: "u" + strconv.FormatUint(u+1, 10), Priority: 1 + int(float64(levels.Float64(u)*priorities)),
 		})
 	}
-	for i := range uint64(gridUsers * gridGridlets) {
+	for i := range uint64(n) {
 		user := &w.users[i%gridUsers]
 		length := shortestMI + int64(float64(lengths.Float64(i)*(longestMI-shortestMI+1)))
 		r := berth.Rigid("g"+strconv.FormatUint(i+1, 10), 0, 0, noDeadline, 1, berth.Duration((length+999)/1000))
