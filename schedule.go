@@ -56,6 +56,9 @@ type Line struct {
 	// MovedFrom lists the places that were given up, in order. The first one is
 	// that of PromisedStart.
 	MovedFrom []FormerPlace `json:"moved_from,omitempty"`
+	// ReplannedFrom lists, in order, where a task of a workflow was to run before its workflow
+	// got another plan, or gave the task up. That needs no more reason.
+	ReplannedFrom []FormerPlace `json:"replanned_from,omitempty"`
 	// Stretches lists the changes of the PEs that are held, in order, where a
 	// reservation outlives the loss of PEs. NPE and PEs are what was promised, and
 	// hold until the first change.

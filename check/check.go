@@ -65,6 +65,10 @@
 //     down as it was known when the place was given up. Or its data were expected
 //     (staged) after its start, and it has storage_mb. The reason of one part holds
 //     for all parts. Jobs need no reason.
+//   - replanned_from lists the places that a task of a workflow had before its workflow
+//     got another plan, or gave the task up, each until the next was made (at). That needs no more
+//     reason, except that the line names its workflow; what was given up before it began is
+//     refused without one. These places tell what was taken when other promises moved.
 //   - A booking that states a duration above 0 is as long as it says. What a
 //     booking, a job, an outage or a staging says in arrival, ready, deadline,
 //     accepted is of no account, but for the arrival of an outage, which is when it

@@ -13,6 +13,7 @@ type past struct {
 	transfer    int64 // how much of the duration data are moved in
 	extended    int64 // how much of it was added to the promise
 	former      []former
+	replanned   []former // places of a task under earlier plans of its workflow
 	stretches   []stretch
 	poolPEs     int64 // the size of its pool, 0 if it does not tell
 }
@@ -59,7 +60,7 @@ func (p *parser) pastField(rec *record, f field, name string, value []byte) (err
 		if rec.past.poolPEs, err = wholeOf(name, value, berth.MaxPEs+1); err == nil && rec.past.poolPEs < 1 {
 			err = berth.Errorf(berth.Invalid, name, "%s; a pool has 1 to %d PEs", shorten(value), berth.MaxPEs)
 		}
-	case fMovedFrom:
+	case fMovedFrom, fReplannedFrom:
 		err = elementsOf(name, value, func(element []byte) error {
 			m := former{place: -1}
 			given, err := objectOf(name, element, []string{"at", "start", "end", "npe", "site", "pool", "pes", "cause", "staged"}, func(inner string, value []byte) error {
@@ -68,7 +69,11 @@ func (p *parser) pastField(rec *record, f field, name string, value []byte) (err
 			if err == nil && given&0xf != 0xf {
 				err = berth.Errorf(berth.Invalid, name, "%s lacks at, start, end or npe", shorten(element))
 			}
-			rec.past.former = append(rec.past.former, m)
+			if f == fReplannedFrom {
+				rec.past.replanned = append(rec.past.replanned, m)
+			} else {
+				rec.past.former = append(rec.past.former, m)
+			}
 			return err
 		})
 	case fStretches:

@@ -73,6 +73,14 @@ func (l *loads) judge(yes func(which int)) {
 				pool.note(m.at, given, m.start, m.end, m.npe)
 			}
 		}
+		made := rec.arrival
+		for _, m := range rec.replanned() {
+			if pool := pools[m.place]; pool != nil {
+				pool.note(made, taken, m.start, m.end, m.npe)
+				pool.note(m.at, given, m.start, m.end, m.npe)
+			}
+			made = m.at
+		}
 		if rec.place >= 0 {
 			if pool := pools[rec.place]; pool != nil {
 				pool.line(rec)
@@ -122,6 +130,9 @@ func (k *known) line(rec *record) {
 		return
 	}
 	since, end := rec.made(len(rec.formers())), rec.end
+	if plans := rec.replanned(); len(plans) > 0 {
+		since = max(since, plans[len(plans)-1].at)
+	}
 	switch {
 	case rec.kind == booking:
 		since = math.MinInt64

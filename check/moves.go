@@ -20,6 +20,14 @@ func (r *record) formers() []former {
 	return r.past.former
 }
 
+// replanned returns the places of a task under earlier plans of its workflow.
+func (r *record) replanned() []former {
+	if r.past == nil {
+		return nil
+	}
+	return r.past.replanned
+}
+
 // made returns when a place became that of the line: the first one at the
 // arrival, or later.
 func (r *record) made(k int) int64 {
@@ -59,6 +67,23 @@ func (c *checker) checkFormers(i int, rec *record) {
 			c.add1(Moved, i, "a former place has %d PEs, and the request asks for %d", m.npe, rec.npe)
 		}
 		c.checkPEs(i, m.place, m.npe, m.runs, m.named)
+	}
+}
+
+// checkReplanned applies the rules for the places of a task under earlier plans.
+func (c *checker) checkReplanned(i int, rec *record) {
+	if len(rec.replanned()) > 0 && !rec.has(fWorkflow) {
+		c.add1(Moved, i, "replanned, and it names no workflow")
+	}
+	made := rec.arrival
+	for k := range rec.replanned() {
+		m := &rec.past.replanned[k]
+		if m.at < made || m.start >= m.end || m.npe < 1 {
+			c.add1(Moved, i, "%d PEs in [%d,%d) were planned otherwise at %d; want PEs, and times from %d on", m.npe, m.start, m.end, m.at, made)
+		}
+		if made = m.at; m.place >= 0 {
+			c.checkPEs(i, m.place, m.npe, m.runs, m.named)
+		}
 	}
 }
 

@@ -28,6 +28,37 @@ const moved = `
 {"id":"m","arrival":0,"ready":0,"deadline":90,"duration":3,"npe":2,"variants":[{"npe":1,"duration":6},{"npe":2,"duration":3}],"accepted":true,"start":5,"end":8,"pes":"6-7","promised_start":6,"moved_from":[{"at":5,"start":6,"end":12,"npe":1,"pes":"1","cause":"o"}]}
 `
 
+// replanned is a task of a workflow that had PEs of a pool of four, without numbers, until seven;
+// because of that r had to give way to an outage of two. s was given up by its workflow.
+const replanned = `
+{"id":"o","kind":"outage","npe":2,"start":5,"end":60,"actual_end":40,"pes":"0-1"}
+{"id":"w.1","workflow":"w","task":"a","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":1,"accepted":true,"start":60,"end":70,"replanned_from":[{"at":7,"start":10,"end":20,"npe":2}]}
+{"id":"w.2","workflow":"w","task":"b","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":2,"accepted":false,"replanned_from":[{"at":4,"start":40,"end":50,"npe":1},{"at":8,"start":30,"end":40,"npe":2}]}
+{"id":"r","arrival":0,"ready":0,"deadline":90,"duration":10,"npe":2,"accepted":true,"start":60,"end":70,"promised_start":10,"moved_from":[{"at":5,"start":10,"end":20,"npe":2,"cause":"o"}]}
+`
+
+// The places of tasks under earlier plans need no reason, and count where others moved.
+func TestPlacesOfTasksUnderEarlierPlans(t *testing.T) {
+	for _, tt := range []struct {
+		name, old, new string
+		want           []string
+	}{
+		{"as it is", `"w.1"`, `"w.1"`, nil},
+		{"the task was elsewhere by then", `{"at":7,`, `{"at":4,`, []string{"moved [o r] [2 5]"}},
+		{"nothing was taken", `{"at":7,"start":10,"end":20,"npe":2}`, `{"at":7,"start":20,"end":30,"npe":2}`, []string{"moved [o r] [2 5]"}},
+		{"no task of a workflow", `"workflow":"w","task":"a",`, ``, []string{"moved [w.1] [3]"}},
+		{"backwards", `{"at":8,`, `{"at":3,`, []string{"moved [w.2] [4]"}},
+		{"no time", `"start":30,"end":40`, `"start":40,"end":40`, []string{"moved [w.2] [4]"}},
+		{"more than there are", `"start":30,"end":40,"npe":2`, `"start":30,"end":40,"npe":5`, []string{"too_large [w.2] [4]"}},
+		{"refused without a reason", `,"replanned_from":[{"at":4,"start":40,"end":50,"npe":1},{"at":8,"start":30,"end":40,"npe":2}]`, ``, []string{"reason [w.2] [4]"}},
+		{"no number", `{"at":7,`, `{"at":"x",`, []string{"unreadable [w.1] [3]", "moved [o r] [2 5]"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wantViolations(t, on(t, 4, edited(t, replanned, tt.old, tt.new)).Violations, tt.want)
+		})
+	}
+}
+
 func TestValidMoves(t *testing.T) {
 	if report := on(t, 10, moved); !report.Valid() {
 		t.Error(report.Violations)

@@ -68,6 +68,7 @@ const (
 	fTransfer
 	fExtended
 	fMovedFrom
+	fReplannedFrom
 	fStretches
 	fPoolPEs
 	// What is asked for beside PEs.
@@ -93,7 +94,7 @@ var fieldNames = [...]string{
 	fAfter: "after", fPart: "part", fArrival: "arrival", fReady: "ready", fDeadline: "deadline", fDuration: "duration",
 	fNPE: "npe", fVariants: "variants", fAccepted: "accepted", fReason: "reason", fStart: "start", fEnd: "end",
 	fPEs: "pes", fPromisedStart: "promised_start", fActualEnd: "actual_end", fKilobytes: "kilobytes",
-	fLimit: "limit", fPromisedEnd: "promised_end", fTransfer: "transfer", fExtended: "extended", fMovedFrom: "moved_from",
+	fLimit: "limit", fPromisedEnd: "promised_end", fTransfer: "transfer", fExtended: "extended", fMovedFrom: "moved_from", fReplannedFrom: "replanned_from",
 	fStretches: "stretches", fPoolPEs: "pool_pes",
 	fSoftware: "software", fVersion: "version", fLicences: "licences", fAccelerators: "accelerators", fMemory: "memory_mb",
 	fStorage: "storage_mb", fPartition: "partition", fConstraint: "constraint", fPartConstraint: "part_constraint", fWantSite: "want_site", fWantPool: "want_pool", fEligible: "eligible",
@@ -386,7 +387,7 @@ func (p *parser) member(rec *record, f field, name string, value []byte) (err er
 		rec.kilobytes, err = wholeOf(name, value, 1000*berth.MaxMegabytes)
 	case fPEs:
 		rec.runs, err = p.runsOf(name, value)
-	case fLimit, fPromisedEnd, fTransfer, fExtended, fMovedFrom, fStretches, fPoolPEs:
+	case fLimit, fPromisedEnd, fTransfer, fExtended, fMovedFrom, fReplannedFrom, fStretches, fPoolPEs:
 		err = p.pastField(rec, f, name, value)
 	default:
 		err = p.need(rec, f, name, value)

@@ -160,10 +160,29 @@ func (c *checker) placeLines() error {
 			return err
 		}
 	}
+	p.placePlans()
 	if c.opts.Sizes == nil && c.opts.PEs == 0 {
 		return p.tellSizes()
 	}
 	return nil
+}
+
+// placePlans finds the pools of places under earlier plans, where something else names them: the others do not matter.
+func (p *placing) placePlans() {
+	for i := range p.file.records {
+		for k := range p.file.records[i].replanned() {
+			m := &p.file.records[i].past.replanned[k]
+			if m.site == "" && !p.site.several {
+				m.site = p.site.name
+			}
+			if only := p.pools[m.site]; m.pool == "" && only != nil && !only.several {
+				m.pool = only.name
+			}
+			if at, seen := p.index[[2]string{m.site, m.pool}]; seen {
+				m.place = at
+			}
+		}
+	}
 }
 
 // placing gives the pools of a file their indices.
@@ -277,6 +296,7 @@ func (c *checker) checkLines() {
 		if rec.kind == request {
 			c.checkRequest(i, rec)
 			c.checkFormers(i, rec)
+			c.checkReplanned(i, rec)
 			c.checkStretches(i, rec)
 		} else {
 			c.checkOther(i, rec)
@@ -338,7 +358,7 @@ func (c *checker) checkRequest(i int, rec *record) {
 }
 
 func (c *checker) checkRefused(i int, rec *record) {
-	if rec.reason == "" {
+	if rec.reason == "" && len(rec.replanned()) == 0 { // a workflow gives up tasks that it has planned
 		c.add1(BadReason, i, "refused without a reason")
 	}
 	var carries strings.Builder

@@ -27,6 +27,7 @@ func TestHashOfText(t *testing.T) {
 		{ID: "s", Kind: berth.KindStaging},
 		{ID: "o", Kind: berth.KindOutage},
 		{ID: "j", Kind: berth.KindJob},
+		{ID: "w.1", Kind: berth.KindRequest, Workflow: "w", Task: "t", ReplannedFrom: []berth.FormerPlace{{Start: 5, End: 9, NPE: 1}}}, // given up before it began
 	}
 	const text = "17\t1\t-\tcm5\t20\t320\t0-31,64-65,70\n" +
 		"18\t0\tno_capacity\t-\t-\t-\t-\n" +

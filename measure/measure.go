@@ -232,7 +232,11 @@ func (s *sums) metrics(pes berth.Count) Metrics {
 	return m
 }
 
-func isRequest(line *berth.Line) bool { return line.Kind == berth.KindRequest || line.Kind == "" }
+// isRequest reports whether a line is of a request. A task that its workflow gave up before it began is none: it
+// was neither refused nor does it hold PEs.
+func isRequest(line *berth.Line) bool {
+	return (line.Kind == berth.KindRequest || line.Kind == "") && (line.Accepted || len(line.ReplannedFrom) == 0)
+}
 
 func jobOf(line *berth.Line) job {
 	j := job{

@@ -67,6 +67,7 @@ type liveTask struct {
 	try           int
 	resource      berth.ResourceID
 	start, end    berth.Time
+	limit         berth.Time // until when it may go on, its end or later
 	npe           berth.Count
 	running       bool
 	done          berth.Time // when it has ended by itself
@@ -183,7 +184,7 @@ func (r *flowRun) report(now berth.Time) error {
 func (r *flowRun) foresee(t *liveTask) {
 	t.version++
 	at := t.done
-	if at == t.end && !t.broken {
+	if at == t.limit && !t.broken {
 		at--
 	}
 	at = max(t.start, at, r.driver.recorder.now)
@@ -262,7 +263,44 @@ func (r *flowRun) place(w *berth.Workflow, id string) int {
 
 // put notes where a task is to run.
 func (r *flowRun) put(t *liveTask, a *berth.Allotment) {
-	t.resource, t.start, t.end, t.npe = a.Resource, a.Start, a.End, a.NPE
+	t.resource, t.start, t.end, t.limit, t.npe = a.Resource, a.Start, a.End, a.End, a.NPE
+}
+
+// replan notes that a task is to run elsewhere or at another time than was planned before.
+func (r *flowRun) replan(t *liveTask, a *berth.Allotment) {
+	if t.resource != a.Resource || t.start != a.Start || t.end != a.End || t.npe != a.NPE {
+		r.leave(t)
+	}
+	r.put(t, a)
+}
+
+// leave notes the place that a task gives up, unless it had lost all of its PEs.
+func (r *flowRun) leave(t *liveTask) {
+	if t.npe == 0 {
+		return
+	}
+	line := &r.lines[r.line[t.id]]
+	line.ReplannedFrom = append(line.ReplannedFrom, berth.FormerPlace{
+		At: r.driver.recorder.now, Site: t.resource.Site, Pool: r.pool(t), Start: t.start, End: t.end, NPE: t.npe,
+	})
+	r.frame(t, line)
+}
+
+// pool returns the pool of a task as lines name it.
+func (r *flowRun) pool(t *liveTask) string {
+	if r.driver.recorder.pools {
+		return t.resource.Name
+	}
+	return ""
+}
+
+// frame gives the line of a task the size of its last place, and a window that has it.
+func (r *flowRun) frame(t *liveTask, line *berth.Line) {
+	line.NPE, line.Duration = t.npe, t.end.Sub(t.start)
+	line.Ready, line.Deadline = min(line.Ready, t.start), t.end
+	if due := r.results[t.flow].Workflow.Deadline; due < berth.Forever {
+		line.Deadline = max(due, t.end)
+	}
 }
 
 // followTask notes what a change does to a task.
@@ -270,17 +308,17 @@ func (r *flowRun) followTask(t *liveTask, c *change.Change, now berth.Time) {
 	switch c.Kind {
 	case change.Modified, change.Moved:
 		if !t.running {
-			r.put(t, &c.Moved[0])
+			r.replan(t, &c.Moved[0])
 		}
 	case change.Resized:
 		if t.running {
 			t.broken, t.done = true, now
 			r.foresee(t)
 		} else {
-			r.put(t, &c.Moved[0])
+			r.replan(t, &c.Moved[0])
 		}
 	case change.Extended:
-		t.end = c.Until
+		t.limit = c.Until
 		r.foresee(t)
 	case change.Started:
 		r.start(t, c, now)
@@ -312,28 +350,27 @@ func (r *flowRun) start(t *liveTask, c *change.Change, now berth.Time) {
 // over notes that the reservation of a task is over, and writes its line.
 func (r *flowRun) over(t *liveTask, now berth.Time) {
 	delete(r.tasks, t.id)
-	result, line := &r.results[t.flow], &r.lines[r.line[t.id]]
 	if !t.running {
+		r.leave(t)
 		return
 	}
+	result, line := &r.results[t.flow], &r.lines[r.line[t.id]]
 	result.End = max(result.End, now)
 	result.PESeconds += berth.Area(t.npe, now.Sub(t.start))
 	start, end := t.start, t.end
-	line.Accepted, line.Site, line.NPE, line.Duration = true, t.resource.Site, t.npe, end.Sub(start)
-	if r.driver.recorder.pools {
-		line.Pool = t.resource.Name
-	}
-	line.Ready, line.Start, line.End, line.Deadline = min(line.Ready, start), &start, &end, end
-	if due := result.Workflow.Deadline; due < berth.Forever {
-		line.Deadline = max(due, end)
-	}
-	if now < end {
+	line.Accepted, line.Site, line.Pool, line.Start, line.End = true, t.resource.Site, r.pool(t), &start, &end
+	r.frame(t, line)
+	if now != end {
 		line.ActualEnd = &now
+	}
+	if limit := t.limit; limit > end {
+		line.Limit = &limit
 	}
 }
 
-// taskLines returns the lines of the tasks that ran, in the order in which they were
-// promised; those before which others had to end name their last reservations.
+// taskLines returns the lines of the tasks, in the order in which they were promised; of those that
+// did not run they tell where they were planned. Tasks before which others had to end name their last
+// reservations.
 func (r *flowRun) taskLines() []berth.Line {
 	last := make(map[[2]string]string) // by workflow and task
 	for i := range r.lines {
@@ -345,6 +382,9 @@ func (r *flowRun) taskLines() []berth.Line {
 	for i := range r.lines {
 		line := r.lines[i]
 		if !line.Accepted {
+			if len(line.ReplannedFrom) > 0 {
+				lines = append(lines, line)
+			}
 			continue
 		}
 		w := r.results[r.index[line.Workflow]].Workflow

@@ -104,6 +104,9 @@ func (r *recorder) record(changes []change.Change) {
 				r.tasks[c.ID] = true
 			}
 			if r.tasks[c.ID] {
+				if c.Kind == change.Extended {
+					r.cause = c.ID
+				}
 				continue
 			}
 		}

@@ -124,7 +124,7 @@ func Replay(ctx context.Context, config engine.Config, w Workload, progress func
 // Result is what became of a workload.
 type Result struct {
 	Schedule Schedule     // as Replay has it, without tasks of workflows
-	Tasks    []berth.Line // of the tasks that ran, a line for each try
+	Tasks    []berth.Line // of tasks, a line for each try that was promised
 	Flows    []FlowResult // in the order of the workload
 }
 

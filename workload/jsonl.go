@@ -39,7 +39,7 @@ import (
 //
 // The decision (site, pool, accepted, reason, start, end, pes, and what came of
 // it: promised_start, promised_end, actual_end, limit, transfer, extended,
-// moved_from, stretches, kilobytes) and the labels workflow and task are read
+// moved_from, replanned_from, stretches, kilobytes) and the labels workflow and task are read
 // over.
 type jsonlReader struct {
 	*Workload

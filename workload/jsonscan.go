@@ -55,6 +55,7 @@ const (
 	fieldTransfer
 	fieldExtended
 	fieldMovedFrom
+	fieldReplannedFrom
 	fieldStretches
 	fieldKilobytes
 	fieldPoolPEs
@@ -109,6 +110,7 @@ var jsonFields = [fields]struct {
 	fieldTransfer:       {"transfer", isInteger},
 	fieldExtended:       {"extended", isInteger},
 	fieldMovedFrom:      {"moved_from", isArray},
+	fieldReplannedFrom:  {"replanned_from", isArray},
 	fieldStretches:      {"stretches", isArray},
 	fieldKilobytes:      {"kilobytes", isInteger},
 	fieldPoolPEs:        {"pool_pes", isInteger},

@@ -97,7 +97,7 @@ func TestJSONLReadsEveryField(t *testing.T) {
 		ID: "a", Kind: berth.KindRequest, Site: "s", Pool: "p", User: "u", Workflow: "w", Task: "t", After: []string{"b"}, Part: 1,
 		Arrival: 1, Ready: 10, Deadline: 100, Duration: 60, NPE: 8, Variants: []berth.Variant{{NPE: 8, Duration: 60}}, Accepted: true,
 		Reason: berth.Expired, Start: &start, End: &end, PEs: berth.PEsOf(0), PromisedStart: &start, ActualEnd: &end, PromisedEnd: &end,
-		Limit: &end, Transfer: 1, Extended: 1, MovedFrom: []berth.FormerPlace{{At: 1, Staged: &start}}, Stretches: []berth.Stretch{{From: 1}},
+		Limit: &end, Transfer: 1, Extended: 1, MovedFrom: []berth.FormerPlace{{At: 1, Staged: &start}}, Stretches: []berth.Stretch{{From: 1}}, ReplannedFrom: []berth.FormerPlace{{At: 1}},
 		Kilobytes: 1, PoolPEs: 9, Wanted: &berth.Wanted{
 			WantSite: "s", WantPool: "p", Eligible: berth.PEsOf(0, 1), PartConstraint: "ib", WantSites: []string{"s", "t"},
 			OnlyPEs: []berth.PlacePEs{{Site: "s", Pool: "p", PEs: berth.PEsOf(0, 1, 2)}}, NotPEs: []berth.PlacePEs{{Site: "t", Pool: "q", PEs: berth.PEsOf(7)}},
