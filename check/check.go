@@ -41,7 +41,8 @@
 //     start on it says that a promise was taken back. An acceptance has a start
 //     and an end, and no reason.
 //   - Accepted: ready ≤ start, arrival ≤ start, end ≤ deadline,
-//     end − start = duration. With variants, npe and duration are one of them,
+//     end − start = duration. With variants, npe and duration are one of them (npe alone, if
+//     the speed of the pool is not known),
 //     where the duration is divided by the speed of the pool, that for
 //     accelerators if it asks for some, and rounded up, and a transfer is added. Of parts
 //     at one managed site only the longest need be: the others end with it.

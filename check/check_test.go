@@ -36,11 +36,27 @@ const valid = `
 // on checks text against a machine of pes PEs and fails on bad input.
 func on(t *testing.T, pes berth.Count, text string) *check.Report {
 	t.Helper()
-	report, err := check.File(strings.NewReader(text), "f.jsonl", check.Options{PEs: pes})
+	report, err := check.File(strings.NewReader(text), "f.jsonl", check.Options{PEs: pes, Speed: standard})
 	if err != nil {
 		t.Fatalf("%v\nin %s", err, text)
 	}
 	return report
+}
+
+// standard is that all pools are of standard speed.
+func standard(_, _ string, _ bool) berth.Speed { return berth.StandardSpeed }
+
+// Where nothing tells how fast pools are, a variant may take any time: the number of PEs has to be that of one.
+func TestVariantsWhereSpeedsAreNotKnown(t *testing.T) {
+	const line = `{"id":"m","arrival":0,"ready":0,"deadline":5000,"duration":400,"npe":8,"variants":[{"npe":8,"duration":600},{"npe":16,"duration":350}],"accepted":true,"start":0,"end":400,"pool_pes":32}`
+	for text, want := range map[string][]string{line: nil, strings.Replace(line, `"npe":8`, `"npe":9`, 1): {"variant [m] [1]"}} {
+		report, err := check.File(strings.NewReader(text), "f.jsonl", check.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantViolations(t, report.Violations, want)
+	}
+	wantViolations(t, on(t, 32, line).Violations, []string{"variant [m] [1]"})
 }
 
 // edited returns a schedule with another text in the only place of one.
@@ -144,7 +160,7 @@ func TestExtendedReservations(t *testing.T) {
 		`"end":19,"duration":9,"variants":[],"extended":9}`:     "f.jsonl:1: variants: given twice",
 		`"end":40,"duration":30,"extended":21,"actual_end":45}`: "",
 	} {
-		report, err := check.File(strings.NewReader(line+rest), "f.jsonl", check.Options{PEs: 4})
+		report, err := check.File(strings.NewReader(line+rest), "f.jsonl", check.Options{PEs: 4, Speed: standard})
 		var got string
 		switch {
 		case err != nil:

@@ -23,7 +23,8 @@ type Options struct {
 	Names func(site, pool string) (fullSite, fullPool string)
 	// Speed returns the speed of a pool for what asks for accelerators, or does
 	// not, in thousandths of that for which the durations of variants are given;
-	// 0 is that speed, and so is a nil function.
+	// 0 is that speed. With a nil function speeds are not known, and durations are not
+	// held against those of variants.
 	Speed func(site, pool string, accelerated bool) berth.Speed
 	// Fastest is the highest speed of any pool; 0 is the standard speed.
 	Fastest berth.Speed

@@ -108,7 +108,7 @@ func drawValid(t *rapid.T) (pes int, lines []object) {
 }
 
 func run(t *rapid.T, pes int, lines []object) *check.Report {
-	opts := check.Options{PEs: berth.Count(pes), Software: programs, Storage: storage}
+	opts := check.Options{PEs: berth.Count(pes), Speed: standard, Software: programs, Storage: storage}
 	report, err := check.File(strings.NewReader(text(lines)), "f", opts)
 	if err != nil {
 		t.Fatalf("%v\nin %s", err, text(lines))

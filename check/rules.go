@@ -411,8 +411,9 @@ func (c *checker) checkAccepted(i int, rec *record) {
 		}
 	}
 	lasts := func(v variant) int64 { return at(v.duration, speed) + more }
+	anyLength := c.opts.Speed == nil // how fast the pool is is not known
 	switch {
-	case len(rec.variants) == 0 || slices.ContainsFunc(rec.variants, func(v variant) bool { return v.npe == rec.npe && lasts(v) == rec.duration }):
+	case len(rec.variants) == 0 || slices.ContainsFunc(rec.variants, func(v variant) bool { return v.npe == rec.npe && (anyLength || lasts(v) == rec.duration) }):
 	case rec.part != "" && rec.place >= 0 && c.managed(rec) &&
 		slices.ContainsFunc(rec.variants, func(v variant) bool { return v.npe == rec.npe && lasts(v) < rec.duration }):
 		c.longer = append(c.longer, int32(i)) // the parts beside it may tell why
