@@ -56,12 +56,14 @@ var sacctNames = [sacctColumns][]string{
 // only differences count. Seconds are counted from the first submission. Users, accounts and
 // partitions are numbered from 1 in the order in which they appear. A job keeps the number
 // that Slurm gave it unless it is one of an array, has several parts or an earlier line has the
-// number; then it gets one above all others.
+// number; then it gets one above all others. sacct -D lists a job once for each time that it was
+// requeued, which are as many jobs here; two lines of one id, submission and start, where that is told, are one
+// job, which stands in two exports.
 //
 // Steps of jobs are skipped, as are jobs that are not over and those that never ran. Which
 // line is bad: another number of fields than the header, as a bar in a job's name makes it; a
 // time, length or number that is none; no submission; an end before the start; a size above
-// the machine. Cost: O(bytes), plus a sort if the jobs are not in order.
+// the machine; a job that an earlier line has. Cost: O(bytes), plus a sort if the jobs are not in order.
 func ReadSacct(r io.Reader, name string, opt Options) (*Workload, error) {
 	lines, err := newLines(r, name)
 	if err != nil {
@@ -86,6 +88,16 @@ type sacctReader struct {
 	fields int
 
 	users, accounts, partitions numbering
+
+	lines *lines
+	seen  map[sacctRun]int // its line
+}
+
+// sacctRun is what one run of a job is known by.
+type sacctRun struct {
+	id     string
+	submit berth.Time
+	wait   berth.Duration
 }
 
 // numbering numbers names from 1 in the order in which they appear.
@@ -105,6 +117,7 @@ func readSacct(l *lines, opt Options) (*Workload, error) {
 	r := &sacctReader{
 		dated: newDated(Sacct, l.name, opt),
 		users: numbering{}, accounts: numbering{}, partitions: numbering{},
+		lines: l, seen: map[sacctRun]int{},
 	}
 	if err := r.header(l); err != nil {
 		return nil, err
@@ -201,6 +214,14 @@ func (r *sacctReader) line(line []byte) (Cause, BadLine) {
 		return NoRunTime, BadLine{}
 	case size <= 0:
 		return NoProcessors, BadLine{}
+	}
+	if id != "" && rec.Wait >= 0 {
+		run := sacctRun{id, rec.Submit, rec.Wait}
+		if first, twice := r.seen[run]; twice {
+			return "", BadLine{Field: sacctNames[sacctID][0], Value: id, Want: "line " + strconv.Itoa(first) + " has it already, with this submission and start"}
+		}
+		run.id = strings.Clone(id)
+		r.seen[run] = r.lines.number
 	}
 	var err error
 	if rec.Job, err = strconv.ParseInt(id, 10, 64); err != nil {

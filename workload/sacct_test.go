@@ -205,3 +205,24 @@ func FuzzReadSacct(f *testing.F) {
 		}
 	})
 }
+
+// Two exports put together have what lies across their boundary twice: it counts once, is told, and ends a strict
+// reading. A job that was requeued runs again, and one that had not ended in the first export has.
+func TestJobsThatStandTwiceInAnExportOfSlurm(t *testing.T) {
+	const (
+		twice    = "12|ann|main|COMPLETED|2026-03-01T10:00:30|2026-03-01T10:05:00|600|60|64\n"
+		running  = "14|ann|main|RUNNING|2026-03-01T10:00:30|2026-03-01T10:06:00|60|60|64\n"
+		ended    = "14|ann|main|COMPLETED|2026-03-01T10:00:30|2026-03-01T10:06:00|600|60|64\n"
+		requeued = "12|ann|main|COMPLETED|2026-03-01T10:00:30|2026-03-01T11:05:00|600|60|64\n"
+	)
+	text := sacctHead + twice + running + twice + requeued + ended
+	w := readSacct(t, text)
+	if len(w.Records) != 3 || w.Report.Bad != 1 {
+		t.Errorf("%d jobs and %d bad lines, want 3 and 1: %+v", len(w.Records), w.Report.Bad, w.Report)
+	}
+	_, err := workload.Read(strings.NewReader(text), "export.txt", workload.Options{Strict: true})
+	const want = `export.txt:4: "12": line 2 has it already, with this submission and start`
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
