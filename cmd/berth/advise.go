@@ -100,6 +100,9 @@ func (a *app) advise(cmd *cobra.Command, flags *adviseFlags) error {
 	if cmd.Flags().Changed("limits") && len(flags.limits) > 0 && len(flags.shares) == 0 {
 		return usagef(cmd, "--limits: needs --shares; the largest share is asked for under each limit")
 	}
+	if cmd.Flags().Changed("bound") && len(flags.shares) == 0 {
+		return usagef(cmd, "--bound: needs --shares; it bounds how much longer jobs may wait for promises")
+	}
 	history, title, err := a.adviseHistory(cmd, flags)
 	if err != nil {
 		return err
