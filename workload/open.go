@@ -213,10 +213,15 @@ func newLines(r io.Reader, name string) (*lines, error) {
 		}
 		l.buf, l.zipped = bufio.NewReaderSize(zip, bufferSize), true
 	}
-	if mark, _ := l.buf.Peek(len(byteOrderMark)); bytes.Equal(mark, byteOrderMark) {
-		_, _ = l.buf.Discard(len(byteOrderMark)) // peeked: cannot fail
-	}
+	SkipMark(l.buf)
 	return l, nil
+}
+
+// SkipMark passes over a byte order mark. A read error shows again at the first line.
+func SkipMark(in *bufio.Reader) {
+	if mark, _ := in.Peek(len(byteOrderMark)); bytes.Equal(mark, byteOrderMark) {
+		_, _ = in.Discard(len(byteOrderMark)) // peeked: cannot fail
+	}
 }
 
 // ahead has what is compressed read ahead. What it returns is to be called before the reader is closed.

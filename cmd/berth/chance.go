@@ -53,7 +53,8 @@ fewer than 200 cases there is none.
 --evaluate asks the same of every entry of the file with what was known at that time,
 and prints by tenths what was said and what came true.
 
-A schedule file is what berth sim --schedule and berth journal schedule write.`,
+A schedule file is what berth sim --schedule and berth journal export --form
+schedule write.`,
 		Example: `  berth sim --workload log.swf.gz --schedule out.jsonl
   berth chance out.jsonl --npe 64 --duration 4h --notice 2h --slack 6h
   berth chance out.jsonl --evaluate`,
@@ -96,7 +97,7 @@ func (a *app) chance(path string, flags *chanceFlags) error {
 		return err
 	}
 	defer func() { _ = in.Close() }() // only read from: nothing can be lost
-	history, told, err := readEntries(in, name)
+	history, told, widest, err := readEntries(in, name)
 	if err != nil {
 		return err
 	}
@@ -108,6 +109,16 @@ func (a *app) chance(path string, flags *chanceFlags) error {
 		return berth.Errorf(berth.Invalid, "", "%s: no line tells the size of a pool (pool_pes); give it by --pes", name)
 	case pes == 0:
 		pes = told
+	default:
+		if widest = pes; told > 0 && told != pes {
+			_, _ = fmt.Fprintf(a.stderr, "berth: --pes: %d; the lines of %s tell of %d PEs\n", pes, name, told)
+		}
+	}
+	switch {
+	case flags.npe > pes:
+		return berth.Errorf(berth.Invalid, "", "--npe: %d; the machine has %d PEs", flags.npe, pes)
+	case flags.npe > widest:
+		return berth.Errorf(berth.Invalid, "", "--npe: %d; the largest pool has %d PEs", flags.npe, widest)
 	}
 	out := bufio.NewWriter(a.stdout)
 	if flags.evaluate {
@@ -121,10 +132,9 @@ func (a *app) chance(path string, flags *chanceFlags) error {
 	return nil
 }
 
-// readEntries reads a schedule file, and how many PEs its pools have together where it tells.
-func readEntries(in io.Reader, name string) ([]chance.Entry, berth.Count, error) {
+// readEntries reads a schedule file, and how many PEs its pools have together, and the largest of them, where it tells.
+func readEntries(in io.Reader, name string) (entries []chance.Entry, pes, widest berth.Count, err error) {
 	decoder := json.NewDecoder(bufio.NewReaderSize(in, 1<<16))
-	var entries []chance.Entry
 	sizes := map[[2]string]berth.Count{}
 	for number := 1; ; number++ {
 		var lines [1]berth.Line
@@ -134,21 +144,20 @@ func readEntries(in io.Reader, name string) ([]chance.Entry, berth.Count, error)
 			break
 		}
 		if err != nil {
-			return nil, 0, berth.Errorf(berth.Invalid, "", "%s:%d: cannot be read as a line of a schedule: %v", name, number, err)
+			return nil, 0, 0, berth.Errorf(berth.Invalid, "", "%s:%d: cannot be read as a line of a schedule: %v", name, number, err)
 		}
 		if l.NPE < 0 || l.NPE > berth.MaxPEs || l.PoolPEs > berth.MaxPEs || l.Duration < 0 || l.Arrival < 0 || l.Arrival >= berth.TimeLimit {
-			return nil, 0, berth.Errorf(berth.Invalid, "", "%s:%d: npe %d, pool_pes %d, duration %d, arrival %d; want sizes and times that a schedule has", name, number, l.NPE, l.PoolPEs, l.Duration, l.Arrival)
+			return nil, 0, 0, berth.Errorf(berth.Invalid, "", "%s:%d: npe %d, pool_pes %d, duration %d, arrival %d; want sizes and times that a schedule has", name, number, l.NPE, l.PoolPEs, l.Duration, l.Arrival)
 		}
 		if at := [2]string{l.Site, l.Pool}; l.PoolPEs > 0 {
 			sizes[at] = max(sizes[at], l.PoolPEs)
 		}
 		entries = append(entries, chance.FromLines(lines[:])...)
 	}
-	pes := berth.Count(0)
 	for _, n := range sizes {
-		pes += n
+		pes, widest = pes+n, max(widest, n)
 	}
-	return entries, pes, nil
+	return entries, pes, widest, nil
 }
 
 // printChances answers about the request of the flags.

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/check"
 	"github.com/berth-hpc/berth/sites"
+	"github.com/berth-hpc/berth/workload"
 )
 
 // checkCommand returns berth check.
@@ -147,14 +148,16 @@ type unzipped struct {
 // Read reads on. Damaged compression is bad input.
 func (u *unzipped) Read(p []byte) (int, error) {
 	if u.zip == nil {
-		u.zip = u.buffer
+		text := u.buffer
 		if magic, _ := u.buffer.Peek(2); string(magic) == "\x1f\x8b" { // an error shows again below
 			zip, err := gzip.NewReader(u.buffer)
 			if err != nil {
 				return 0, u.damaged(err)
 			}
-			u.zip = zip
+			text = bufio.NewReader(zip)
 		}
+		workload.SkipMark(text)
+		u.zip = text
 	}
 	n, err := u.zip.Read(p)
 	if err != nil && u.zip != io.Reader(u.buffer) && !errors.Is(err, io.EOF) {
