@@ -42,17 +42,22 @@ func (f *Failures) Validate() error {
 // MergeOutages; all nodes work at its start. They are drawn as they are asked for,
 // and the same each time. A node's draws depend on the seed, the names of its site
 // and pool and its number alone. An error of code Invalid says that a setting
-// cannot be right, or that there would be too many. Cost: O(log n) an outage and
+// cannot be right, that no pool has as many PEs as a node, or that there would be too many failures.
+// Cost: O(log n) an outage and
 // O(n) memory, for n nodes.
 func (f *Failures) Outages(sites []berth.Site, during berth.Interval) (iter.Seq[Outage], error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}
-	nodes := 0.0
+	nodes, largest := 0.0, berth.Count(0)
 	for i := range sites {
 		for _, pool := range sites[i].Pools {
+			largest = max(largest, pool.PEs)
 			nodes += math.Ceil(float64(pool.PEs) / float64(f.PEs))
 		}
+	}
+	if f.PEs > largest {
+		return nil, berth.Errorf(berth.Invalid, "failures", "nodes of %d PEs; the largest pool has %d", f.PEs, largest)
 	}
 	if expected := nodes * float64(during.Length()) / float64(f.MTBF+f.MTTR); expected > maxFailures {
 		return nil, berth.Errorf(berth.Invalid, "failures",
