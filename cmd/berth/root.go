@@ -91,6 +91,11 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.lifecycleCommands()...)
 	root.InitDefaultCompletionCmd(a.args...)
 	for _, cmd := range append(root.Commands(), root) {
+		if cmd.Name() == "completion" {
+			for _, shell := range cmd.Commands() {
+				shell.Args = noArguments
+			}
+		}
 		if cmd.HasSubCommands() && !cmd.Runnable() {
 			group(cmd)
 		}
