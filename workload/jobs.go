@@ -80,6 +80,9 @@ func (m *Mix) Plain(records []Record, strict bool, report *Report) (plain []bert
 		making.Go(func() { made[k] = m.make(records, k*len(records)/shares, (k+1)*len(records)/shares, plain, runs) })
 	}
 	making.Wait()
+	if err := m.tooFar(records, made); err != nil {
+		return nil, nil, err
+	}
 	n, next := 0, 0 // those that are good, up to next
 	for k := range made {
 		for i := range made[k].bad {
@@ -151,6 +154,34 @@ func (m *Mix) make(records []Record, from, to int, plain []berth.Plain, runs []b
 		}
 	}
 	return made
+}
+
+// manyTooFar is how many records are no longer told one by one where a factor makes most of them bad.
+const manyTooFar = 100
+
+// tooFar is the error of a factor by which many records, and most of all, come to lie beyond all times, nil if none does that.
+func (m *Mix) tooFar(records []Record, made []madePlain) error {
+	n, first := 0, -1
+	for k := range made {
+		if n += len(made[k].bad); first < 0 && len(made[k].bad) > 0 {
+			first = made[k].bad[0].record
+		}
+	}
+	if n < manyTooFar || 2*n <= len(records) {
+		return nil
+	}
+	r, field, factor := &records[first], "arrival-factor", m.ArrivalFactor
+	duration, _ := m.duration(r)
+	switch beyond := func(t berth.Time) bool { return t <= -berth.TimeLimit || t >= berth.TimeLimit }; {
+	case beyond(secondsDown(float64(r.Submit) / m.ArrivalFactor)):
+	case beyond(share(m.ArtimeFactor, stream.New(m.Seed, "artime").Float64(uint64(first)), duration)):
+		field, factor = "artime-factor", m.ArtimeFactor
+	case beyond(share(m.DeadlineFactor, stream.New(m.Seed, "deadline").Float64(uint64(first)), duration)):
+		field, factor = "deadline-factor", m.DeadlineFactor
+	default:
+		return nil
+	}
+	return berth.Errorf(berth.Invalid, field, "%v; with it job %d and most others come to lie beyond ±2^42 s", factor, r.Job)
 }
 
 // pieceOfIDs makes the ids of records, some at once.

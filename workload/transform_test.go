@@ -1,6 +1,7 @@
 package workload_test
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -236,4 +237,25 @@ func TestTransformKeepsOrderAndValidity(t *testing.T) {
 			t.Fatal("not in order of arrival")
 		}
 	})
+}
+
+// A factor by which most of many records are beyond all times is an error that names it.
+func TestFactorsThatLeadBeyondAllTimes(t *testing.T) {
+	records := make([]workload.Record, 200)
+	for i := range records {
+		records[i] = workload.Record{Job: int64(i + 1), Submit: berth.Time(i), Run: 100, Procs: 1, ReqProcs: -1, ReqTime: -1}
+	}
+	for field, set := range map[string]func(*workload.Transform){
+		"arrival-factor":  func(t *workload.Transform) { t.ArrivalFactor = 1e-300 },
+		"artime-factor":   func(t *workload.Transform) { t.ArtimeFactor = 1e18 },
+		"deadline-factor": func(t *workload.Transform) { t.DeadlineFactor = 1e300 },
+	} {
+		transform := workload.NewTransform(1)
+		set(&transform)
+		var report workload.Report
+		_, err := transform.Requests(records, false, &report)
+		if mistake, is := errors.AsType[*berth.Error](err); !is || mistake.Field != field || report.Bad != 0 {
+			t.Errorf("%s: %v with %d bad records", field, err, report.Bad)
+		}
+	}
 }
