@@ -25,7 +25,7 @@ func (w *Workflow) Scaled(factor float64) (*Workflow, error) {
 			t.Measured[k].Seconds = float64(t.Measured[k].Seconds * factor)
 		}
 		if total += max(t.Sequential, t.Time(1)) + 1; total >= berth.TimeLimit {
-			return nil, berth.Errorf(berth.Invalid, "factor", "%v makes all tasks together %.0f s long; less than 2^42 s can be planned", factor, total)
+			return nil, berth.Errorf(berth.Invalid, "factor", "%v makes all tasks together %.4g s long; less than 2^42 s can be planned", factor, total)
 		}
 		scaled.tasks[i] = t
 	}
