@@ -350,6 +350,10 @@ func (a *app) forecast(cmd *cobra.Command, path string, flags *forecastFlags) er
 		if err != nil {
 			return err
 		}
+		if len(series.Values) < leastForecast && !flags.evaluate {
+			_, _ = fmt.Fprintf(a.stderr, "berth: %s: %s of %s is too little to tell how far values vary, and the intervals are not to be relied on; want more measurements or a shorter --period\n",
+				data.Report.Name, counted(len(series.Values), "period", "periods"), seconds(int64(series.Period)))
+		}
 		regular = append(regular, regularSeries{series, m.Name})
 	}
 	if flags.evaluate {
@@ -357,6 +361,9 @@ func (a *app) forecast(cmd *cobra.Command, path string, flags *forecastFlags) er
 	}
 	return a.printForecasts(data, regular, flags)
 }
+
+// leastForecast is how many periods an interval needs: one says nothing of how far values vary.
+const leastForecast = 2
 
 // measurements reads what a file, or stdin, holds.
 func (a *app) measurements(path string, flags *forecastFlags) (*workload.Measurements, error) {
