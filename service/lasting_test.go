@@ -13,8 +13,10 @@ import (
 // the pool is and however many variants it has.
 func TestAChangeKeepsWhatWasExtended(t *testing.T) {
 	config := engine.Config{Sites: []berth.Site{{Name: "site", Pools: []berth.Pool{
-		{Name: "half", PEs: 16, Binding: berth.Late, Speed: berth.StandardSpeed / 2}, {Name: "even", PEs: 16, Binding: berth.Late},
-		{Name: "twice", PEs: 16, Binding: berth.Early, Speed: 2 * berth.StandardSpeed}, {Name: "third", PEs: 16, Binding: berth.Early, Speed: 3 * berth.StandardSpeed},
+		{Name: "half", PEs: 16, Binding: berth.Late, Speed: berth.StandardSpeed / 2},
+		{Name: "even", PEs: 16, Binding: berth.Late},
+		{Name: "twice", PEs: 16, Binding: berth.Early, Speed: 2 * berth.StandardSpeed},
+		{Name: "third", PEs: 16, Binding: berth.Early, Speed: 3 * berth.StandardSpeed},
 	}}}}
 	all := service.Keeps{Length: true, Deadline: true}
 	for pool, scaled := range map[string]berth.Duration{"half": 7200, "even": 3600, "twice": 1800, "third": 1200} {

@@ -160,7 +160,7 @@ func TestTheWriterWaitsForASlowCheckpoint(t *testing.T) {
 			ended <- nil
 		}()
 		synctest.Wait()
-		if want := (growMeanwhile) / (100 << 10); done < want/2 || done > want {
+		if want := growMeanwhile / (100 << 10); done < want/2 || done > want {
 			t.Errorf("%d records of 100 KB were appended beside a checkpoint, want at most %d and half of them at least", done, want)
 		}
 		close(slow.copied)
