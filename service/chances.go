@@ -29,7 +29,7 @@ type Chance struct {
 // day, in a window that is as much later, and that an ordinary job of its size has started at the last
 // moment at which it could end in time: by what became of requests and jobs that who asks may
 // see, at the site that the request names, or at all. Of what has several parts or variants the first
-// variants count, together. looked is how many entries were looked at. The errors are those of Offers.
+// variants count, together. There are none for what no pool holds. looked is how many entries were looked at. The errors are those of Offers.
 // Cost: O(n log n) for the latest 20,000, beside the loop.
 func (h *Host) Chances(ctx context.Context, ask Ask, r berth.Request) (list []Chance, looked int, err error) {
 	if err := h.mayAsk(&ask, &r); err != nil {
@@ -41,15 +41,18 @@ func (h *Host) Chances(ctx context.Context, ask Ask, r berth.Request) (list []Ch
 	if err != nil {
 		return nil, 0, err
 	}
-	pes := berth.Count(0)
+	pes, widest := berth.Count(0), berth.Count(0)
 	for i := range m.config.Sites {
 		s := &m.config.Sites[i]
 		if k := h.sites[s.Name]; !ask.By.Sites.Has(s.Name) || r.Site != "" && r.Site != s.Name || k != nil && k.manager.Shadow {
 			continue
 		}
 		for k := range s.Pools {
-			pes += s.Pools[k].PEs
+			pes, widest = pes+s.Pools[k].PEs, max(widest, s.Pools[k].PEs)
 		}
+	}
+	if wider(&r, widest) {
+		return nil, 0, nil
 	}
 	var cards []*card
 	m.cards.Scan(func(k *card) bool {
@@ -77,6 +80,16 @@ func (h *Host) Chances(ctx context.Context, ask Ask, r berth.Request) (list []Ch
 		list = append(list, Chance{q, chance.Ask(history, pes, q, now, like.At(q))})
 	}
 	return list, looked, nil
+}
+
+// wider reports whether each variant of a part has more PEs than the largest pool.
+func wider(r *berth.Request, widest berth.Count) bool {
+	for i := range r.Parts {
+		if !slices.ContainsFunc(r.Parts[i].Variants, func(v berth.Variant) bool { return v.NPE <= widest }) {
+			return true
+		}
+	}
+	return false
 }
 
 // isAt tells whether a card says something of a site; empty is any.

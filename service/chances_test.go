@@ -57,6 +57,10 @@ func TestChancesAreLearnedFromAnswers(t *testing.T) {
 		}
 		return append(small, all...)
 	}
+	now := berth.Time(c.seconds.Load())
+	if list, _, err := h.Chances(t.Context(), ann, berth.Rigid("", now, now+7200, now+10_800, 9, 3600)); err != nil || len(list) > 0 {
+		t.Errorf("of more PEs than there are: %+v, %v; want no chance", list, err)
+	}
 	before := check(h)
 	if err := errors.Join(h.Close(), store.Close()); err != nil {
 		t.Fatal(err)
