@@ -144,6 +144,22 @@ func TestAChangedRecordIsNamedAndTheCutIsRightBefore(t *testing.T) {
 	}
 }
 
+// What is open to be read as far as it can be is closed as any other.
+func TestADamagedJournalIsClosed(t *testing.T) {
+	dir, records := journalOf(t, 50, true)
+	change(t, filepath.Join(dir, "journal.db"), func(content []byte) []byte {
+		content[bytes.Index(content, records[30].Hash[:])+40] ^= 1
+		return content
+	})
+	s, _, err := sqlite.OpenDamaged(dir) // what is damaged is found as it is read
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A journal that had records is not made an empty one that is valid, and where there is none nothing is made.
 func TestARepairThatKeepsNothingIsRefused(t *testing.T) {
 	for _, size := range []int{0, 4096, 8192, 16384, 20000, 24576} {

@@ -45,7 +45,7 @@ func Repair(dir string, options Options) (*journal.Damage, error) {
 	if err := install(dir); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, options: options, turn: make(chan struct{}, 1)}
+	s := newStore(dir, options)
 	s.options.ReadOnly, s.options.salvage = true, true
 	damage, begin, err := s.diagnose()
 	if err == nil && damage != nil {

@@ -326,7 +326,7 @@ func OpenDamaged(dir string) (s *Store, damage *journal.Damage, err error) {
 	if err == nil || !errors.As(err, &damage) {
 		return s, nil, err
 	}
-	s = &Store{dir: dir, options: Options{ReadOnly: true, salvage: true}, turn: make(chan struct{}, 1)}
+	s = newStore(dir, Options{ReadOnly: true, salvage: true})
 	if err := s.connect(); err != nil {
 		s.release() //nolint:errcheck // the damage is the one to tell
 		return nil, nil, damage

@@ -112,13 +112,17 @@ type Store struct {
 
 var _ journal.Store = (*Store)(nil)
 
+func newStore(dir string, options Options) *Store {
+	return &Store{dir: dir, options: options, turn: make(chan struct{}, 1), closing: make(chan struct{})}
+}
+
 // Open opens the journal in a directory, and makes both if they are not there
 // and it may write. A journal that has lost what was acknowledged is a
 // *journal.Damage and is left as it is; Repair can cut it. Other errors are of
 // code Conflict, another process writes it, which the message names; Invalid,
 // it is of another format; or failures of the world.
 func Open(dir string, options Options) (*Store, error) {
-	s := &Store{dir: dir, options: options, turn: make(chan struct{}, 1), closing: make(chan struct{})}
+	s := newStore(dir, options)
 	if err := s.open(); err != nil {
 		s.release() //nolint:errcheck // the first error is the one to tell
 		return nil, err
@@ -222,7 +226,7 @@ func private(path string) error {
 // that was acknowledged. What is not there is no error.
 func look(dir string, options Options) (torn *journal.Damage, err error) {
 	options.ReadOnly = true
-	s := &Store{dir: dir, options: options, turn: make(chan struct{}, 1)}
+	s := newStore(dir, options)
 	mark, markErr := readMark(dir)
 	if markErr != nil && !errors.Is(markErr, errMark) {
 		return nil, markErr
