@@ -322,8 +322,11 @@ func (a *app) checkPromises(ctx context.Context, set *setup) error {
 	if err == nil {
 		err = errors.Join(service.Fits(ctx, store, set.config), store.Close())
 	}
-	if wrong, coded := errors.AsType[*berth.Error](err); coded && wrong.Code == berth.Unavailable {
+	switch wrong, coded := errors.AsType[*berth.Error](err); {
+	case coded && wrong.Code == berth.Unavailable:
 		a.say("warning: what is promised was not compared with the configuration: %v", err)
+		return nil
+	case coded && wrong.Code == berth.NotFound: // a start makes it
 		return nil
 	}
 	return err
