@@ -97,17 +97,19 @@ must systemctl restart berth
 eventually "it serves when that is corrected" berth show "$id"
 must [ "$(main)" != "$before" ]
 
-# A configuration that is refused at the start alone: cm5, where something is promised, is gone.
+# Nor does one start in which cm5, where something is promised, is gone: the old one goes on, and the promise is named.
+before=$(main)
 sed -i.kept '/cm5/d' /etc/berth/berth.yaml
 install 5
-has /tmp/out 'does not start; no promise is lost'
+has /tmp/out 'the version before it still serves'
+has /tmp/out "it has no place for all that is promised: reservation \"$id\""
 must [ "$(status)" = "install ok installed" ]
-journalctl --unit berth --no-pager >/tmp/log
-has /tmp/log "$id"
+must [ "$(main)" = "$before" ]
+must berth show "$id" >/dev/null
 mv /etc/berth/berth.yaml.kept /etc/berth/berth.yaml
 must systemctl restart berth
 eventually "it serves with its site" berth show "$id"
-say "a configuration that is refused leaves the old service, or says what to do; corrected, the promise is there"
+say "a configuration that is refused, or has no place for a promise, leaves the old service; corrected, the promise is there"
 
 # A second service with the same data: by hand as root and as the account, and by a unit. The first is unharmed.
 before=$(main)
