@@ -2,7 +2,6 @@ package service
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/berth-hpc/berth"
 	"github.com/berth-hpc/berth/engine"
@@ -26,7 +25,7 @@ func (keeps Keeps) lasting(config *engine.Config, r *berth.Request, p *berth.Res
 		for i := range part.Variants {
 			d := &part.Variants[i].Duration
 			least := speed.Scale(*d) + p.Terms.Extended
-			*d += berth.Duration(sort.Search(int(berth.TimeLimit), func(more int) bool { return speed.Scale(*d+berth.Duration(more)) >= least }))
+			*d = speed.Work(least-1) + 1 // the shortest that lasts as long there
 			rounded = max(rounded, speed.Scale(*d)-least)
 		}
 		r.Parts = []berth.Part{part} // the old ones are read elsewhere

@@ -144,7 +144,7 @@ func TestAChangedRecordIsNamedAndTheCutIsRightBefore(t *testing.T) {
 	}
 }
 
-// What is open to be read as far as it can be is closed as any other.
+// A damaged journal that was opened to save what can be read closes without an error.
 func TestADamagedJournalIsClosed(t *testing.T) {
 	dir, records := journalOf(t, 50, true)
 	change(t, filepath.Join(dir, "journal.db"), func(content []byte) []byte {

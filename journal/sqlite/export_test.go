@@ -19,12 +19,12 @@ func ShortRests(vfs string) Options {
 	return Options{VFS: vfs, InlineCheckpoints: vfs != "", restPart: 1}
 }
 
-// Checkpoints are options with which the log is copied back after so many bytes, inline or beside.
+// Checkpoints returns options that start a checkpoint after a number of bytes, inline or beside the writer.
 func Checkpoints(vfs string, inline bool, after int) Options {
 	return Options{VFS: vfs, InlineCheckpoints: inline, checkpointAfter: after, restPart: 1}
 }
 
-// LogBound is how large the log becomes where a batch of records takes so many bytes of it.
+// LogBound returns the largest size of the log, in bytes, for batches of a given size there.
 func LogBound(batch int64) int64 { return checkpointAfter + growMeanwhile + 2*batch }
 
 // MarkName is the file with the mark.
